@@ -1,0 +1,33 @@
+"""Exceptions of the package: one for each thing a user can do about it."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class PessimalError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InvalidInputError(PessimalError, ValueError):
+    """An argument cannot be used; the message names it, its value and the remedy."""
+
+
+class MissingExtraError(PessimalError, ImportError):
+    """An optional dependency is absent; the message names the extra that brings it."""
+
+
+class SolverError(PessimalError, RuntimeError):
+    """A solver failed in a way that leaves no usable answer."""
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say which extra installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{module} is not installed; it comes with the extra '{extra}': "
+            f"pip install 'pessimal[{extra}]'"
+        ) from error

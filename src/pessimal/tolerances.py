@@ -1,0 +1,37 @@
+"""Every numerical tolerance of the package, named, in one place.
+
+Data are assumed to be of order one (standardised features), so all of them are absolute.
+"""
+
+LP_FEASIBILITY = 1e-9
+"""Primal and dual feasibility asked of every linear program, ours or HiGHS's."""
+
+BUDGET_SLACK = 1e-9
+"""Added to a training budget that is itself an optimum, so that an LP can meet it."""
+
+AT_BREAKPOINT = 1e-7
+"""A weight this close to 0, or a margin this close to 1 or -1, sits on its breakpoint."""
+
+CUTOFF = 1e-7
+"""A branch that cannot improve the incumbent by more than this is closed."""
+
+OPTIMAL_GAP = 1e-6
+"""Objective and bound that differ by no more than this have met."""
+
+CERTIFICATE = 1e-6
+"""Largest inner gap, budget, box or objective error that a certificate lets pass."""
+
+INTEGRALITY = 1e-9
+"""Integrality tolerance asked of a MILP solver; a loose one leaks through every big M."""
+
+STRICT = 1e-6
+"""How far below a threshold a margin must be for a strict inequality to be counted."""
+
+PIVOT = 1e-9
+"""Entries of a simplex dictionary no larger than this are zeros that rounding made."""
+
+NO_PULL = 1e-9
+"""A pull of the multipliers on a weight no larger than this is none."""
+
+BUDGET = 1e-8
+"""A training loss short of its budget by no more than this uses it up."""
