@@ -1,0 +1,290 @@
+"""The tuning problem: training set T, validation set V, limits on the hyperparameters.
+
+A model is a pair ``(w, b)`` with score ``x·w − b``. Both losses are weighted means of the hinge
+``[1 − y·score]₊``. The hyperparameters are a box ``|w_j| ≤ w̄_j`` with ``lower ≤ w̄ ≤ upper``.
+
+Everything is validated here, once; the rest of the package trusts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pessimal.errors import InvalidInputError
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much worse than the best a model may train and still count as near-optimal.
+
+    A model is near-optimal in a box when ``L_T ≤ (1 + relative)·L_T* + absolute``.
+
+    Parameters
+    ----------
+    relative : float, default=0.0
+        The paper's ε, a share of the least training loss. It does nothing on separable data,
+        where that loss is 0.
+    absolute : float, default=0.0
+        δ, in units of the mean hinge loss.
+
+    Examples
+    --------
+    >>> Budget(relative=0.2).limit(0.5)
+    0.6
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("relative", "absolute"):
+            object.__setattr__(self, name, _non_negative_number(name, getattr(self, name)))
+
+    def limit(self, least_loss: float) -> float:
+        """Return the largest training loss allowed when the least one is `least_loss`."""
+        return (1.0 + self.relative) * least_loss + self.absolute
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class TuningProblem:
+    """Data and limits of one hyperparameter-tuning problem, validated and frozen.
+
+    Parameters
+    ----------
+    X_train, X_val : array-like of shape (n_train, p), (n_val, p)
+        Features of the training set T and the validation set V; finite numbers.
+    y_train, y_val : array-like of shape (n_train,), (n_val,)
+        Labels −1 and +1. T must hold both: with one class the intercept is unbounded.
+    lower, upper : float or array-like of shape (p,), default=0.0, 1.0
+        Limits on the hyperparameters w̄, ``0 ≤ lower ≤ upper``, ``upper > 0`` somewhere.
+    train_weight, val_weight : array-like, optional
+        Non-negative point weights in the two losses; normalised to sum to one.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[0.0], [2.0]], [-1, 1], [[1.5]], [1])
+    >>> problem.n_features
+    1
+    >>> float(problem.train_loss(np.array([1.0]), 1.0))
+    0.0
+    """
+
+    X_train: Matrix
+    y_train: Vector
+    X_val: Matrix
+    y_val: Vector
+    lower: Vector
+    upper: Vector
+    train_weight: Vector
+    val_weight: Vector
+
+    def __init__(
+        self,
+        X_train: ArrayLike,
+        y_train: ArrayLike,
+        X_val: ArrayLike,
+        y_val: ArrayLike,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0,
+        train_weight: ArrayLike | None = None,
+        val_weight: ArrayLike | None = None,
+    ) -> None:
+        train = _matrix("X_train", X_train)
+        val = _matrix("X_val", X_val)
+        n_features = train.shape[1]
+        if val.shape[1] != n_features:
+            raise InvalidInputError(
+                f"X_val has {val.shape[1]} features but X_train has {n_features}; "
+                "pass the same columns in both"
+            )
+        y_t = _labels("y_train", y_train, len(train))
+        y_v = _labels("y_val", y_val, len(val))
+        weight_t = _weights("train_weight", train_weight, len(train))
+        weight_v = _weights("val_weight", val_weight, len(val))
+        for label in (-1.0, 1.0):
+            if not weight_t[y_t == label].sum() > 0.0:
+                raise InvalidInputError(
+                    f"y_train has no point of class {label:+.0f} with positive weight; training "
+                    "needs both classes, so draw a stratified split"
+                )
+        low = feature_vector("lower", lower, n_features)
+        high = feature_vector("upper", upper, n_features)
+        if (low > high).any():
+            j = int(np.argmax(low > high))
+            raise InvalidInputError(
+                f"lower exceeds upper for feature {j} ({low[j]:g} > {high[j]:g}); "
+                "pass limits with 0 <= lower <= upper"
+            )
+        if not high.any():
+            raise InvalidInputError("upper is 0 for every feature; let at least one weight move")
+        for name, value in (
+            ("X_train", train),
+            ("y_train", y_t),
+            ("X_val", val),
+            ("y_val", y_v),
+            ("lower", low),
+            ("upper", high),
+            ("train_weight", weight_t),
+            ("val_weight", weight_v),
+        ):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Vector]) -> None:
+        """Freeze the arrays again, which pickling thaws."""
+        for name, value in state.items():
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return (
+            f"TuningProblem(n_train={self.n_train}, n_val={self.n_val}, "
+            f"n_features={self.n_features})"
+        )
+
+    @property
+    def n_train(self) -> int:
+        """Number of training points, ``|T|``."""
+        return len(self.y_train)
+
+    @property
+    def n_val(self) -> int:
+        """Number of validation points, ``|V|``."""
+        return len(self.y_val)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, ``p``."""
+        return int(self.X_train.shape[1])
+
+    def train_loss(self, w: Vector, b: float) -> float:
+        """``L_T``: weighted mean hinge loss on the training set."""
+        return float(self.train_weight @ hinge(self.y_train * (self.X_train @ w - b)))
+
+    def val_loss(self, w: Vector, b: float) -> float:
+        """``L_V``: weighted mean hinge loss on the validation set."""
+        return float(self.val_weight @ hinge(self.y_val * (self.X_val @ w - b)))
+
+    def flipped_loss(self, w: Vector, b: float, flipped: Mask) -> float:
+        """``F``: weighted mean hinge loss on the flipped points V_f, labels flipped."""
+        margins = -self.y_val[flipped] * (self.X_val[flipped] @ w - b)
+        return float(self.flipped_weight(flipped) @ hinge(margins))
+
+    def flipped_weight(self, flipped: Mask) -> Vector:
+        """Weights of the flipped points, normalised over V_f."""
+        weight = self.val_weight[flipped]
+        return np.asarray(weight / weight.sum())
+
+    def box(self, box: ArrayLike) -> Vector:
+        """Validate a box given by the user: scalar or per feature, within the limits."""
+        values = feature_vector("box", box, self.n_features)
+        outside = (values < self.lower) | (values > self.upper)
+        if outside.any():
+            j = int(np.argmax(outside))
+            raise InvalidInputError(
+                f"box is {values[j]:g} for feature {j}, outside its limits "
+                f"[{self.lower[j]:g}, {self.upper[j]:g}]; pass a box within lower and upper"
+            )
+        return values
+
+
+def hinge(margins: Vector) -> Vector:
+    """Hinge loss of each margin ``y·score``."""
+    return np.maximum(0.0, 1.0 - margins)
+
+
+def feature_vector(name: str, value: ArrayLike, n_features: int) -> Vector:
+    """Broadcast a scalar or per-feature argument to p finite, non-negative numbers."""
+    values = _floats(name, value)
+    if values.ndim == 0:
+        values = np.full(n_features, float(values))
+    if values.shape != (n_features,):
+        raise InvalidInputError(
+            f"{name} has shape {values.shape}; pass a number or {n_features} numbers, one a feature"
+        )
+    _require_finite(name, values)
+    if (values < 0.0).any():
+        raise InvalidInputError(
+            f"{name} contains {values.min():g}; limits on |w| must not be negative"
+        )
+    return values
+
+
+def _floats(name: str, value: ArrayLike) -> Vector:
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"{name} cannot be read as numbers ({error}); encode text and missing values first"
+        ) from None
+
+
+def _require_finite(name: str, values: Vector) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        where = tuple(int(k) for k in np.argwhere(~finite)[0])
+        raise InvalidInputError(
+            f"{name} contains {values[where]} at position {where}; "
+            "impute or drop missing and infinite values first"
+        )
+
+
+def _matrix(name: str, value: ArrayLike) -> Matrix:
+    values = _floats(name, value)
+    if values.ndim != 2:
+        raise InvalidInputError(
+            f"{name} has {values.ndim} dimension(s); pass a table of shape (rows, features)"
+        )
+    if 0 in values.shape:
+        raise InvalidInputError(
+            f"{name} has shape {values.shape}; pass at least one row and column"
+        )
+    _require_finite(name, values)
+    return np.ascontiguousarray(values)
+
+
+def _labels(name: str, value: ArrayLike, n_rows: int) -> Vector:
+    values = _floats(name, value)
+    if values.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {values.shape}; pass {n_rows} labels, one a row")
+    wrong = ~np.isin(values, (-1.0, 1.0))
+    if wrong.any():
+        raise InvalidInputError(
+            f"{name} contains the label {values[wrong][0]:g}; recode the two classes as -1 and +1"
+        )
+    return values
+
+
+def _weights(name: str, value: ArrayLike | None, n_rows: int) -> Vector:
+    if value is None:
+        return np.full(n_rows, 1.0 / n_rows)
+    values = _floats(name, value)
+    if values.shape != (n_rows,):
+        raise InvalidInputError(
+            f"{name} has shape {values.shape}; pass {n_rows} weights, one a row"
+        )
+    _require_finite(name, values)
+    if (values < 0.0).any() or not values.sum() > 0.0:
+        raise InvalidInputError(
+            f"{name} has minimum {values.min():g} and sum {values.sum():g}; "
+            "pass non-negative weights, not all zero"
+        )
+    return np.asarray(values / values.sum())
+
+
+def _non_negative_number(name: str, value: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInputError(f"{name} is {value!r}; pass a non-negative number") from None
+    if not (np.isfinite(number) and number >= 0.0):
+        raise InvalidInputError(f"{name} is {number:g}; pass a finite number that is not negative")
+    return number
