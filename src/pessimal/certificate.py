@@ -1,0 +1,143 @@
+"""Check an answer by solving its inner problem again, with HiGHS and from the data alone.
+
+Optimistic view: ``(box, u)`` is feasible when ``u`` trains best in the box.
+
+Pessimistic view, the paper's eq. (A-RPBL-hyper): ``u`` must minimise the flipped loss ``F`` over
+the models of the box with ``L_T ≤ τ``, where ``τ = (1 + ε)·L_T(û) + δ`` for a copy ``û`` that the
+outer level picks in the box. The copy may be a poor one, so τ can be anything from
+``(1 + ε)·L_T* + δ`` upwards. Hence two conditions: ``u`` minimises ``F`` subject to
+``L_T ≤ L_T(u)``; and ``L_T(u)`` is itself such a τ, unless ``u`` minimises ``F`` over the whole
+box, where the budget does not bind.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.tolerances import CERTIFICATE, LP_FEASIBILITY
+from pessimal.training.near_optimal import BoxModels, margin_rows
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far an answer is from feasible, and its objective recomputed from the data.
+
+    Attributes
+    ----------
+    inner_gap : float
+        How much the model could still improve the inner objective.
+    budget_violation : float
+        Pessimistic view: how far the model's training loss is below the least budget.
+    box_violation : float
+        Largest excess of ``|w|`` over the box, or of the box over its limits.
+    objective : float
+        Mean hinge loss of the model on the validation set.
+    objective_error : float
+        Distance from the objective that was claimed.
+    seconds : float
+        Wall-clock time the check took.
+    """
+
+    inner_gap: float
+    budget_violation: float
+    box_violation: float
+    objective: float
+    objective_error: float
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether gap, violations and error are all within `tolerances.CERTIFICATE`."""
+        return all(
+            error <= CERTIFICATE
+            for error in (
+                self.inner_gap,
+                self.budget_violation,
+                self.box_violation,
+                self.objective_error,
+            )
+        )
+
+
+def certify(
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask | None,
+    box: Vector,
+    w: Vector,
+    b: float,
+    claimed_objective: float,
+) -> Certificate:
+    """Check that ``(w, b)`` solves the inner problem of `box` and has the claimed objective.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    budget : Budget
+        Of the pessimistic view; the optimistic one trains to the optimum.
+    flipped : ndarray of bool of shape (n_val,) or None
+        The flipped validation points of the pessimistic view; None for the optimistic one.
+    box : ndarray of shape (p,)
+        The hyperparameters w̄.
+    w, b : ndarray of shape (p,), float
+        The model; its score is ``x·w − b``.
+    claimed_objective : float
+
+    Returns
+    -------
+    Certificate
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[2.0]], [1])
+    >>> certify(problem, Budget(), None, np.ones(1), np.ones(1), 1.0, 0.0).ok
+    True
+    >>> certify(problem, Budget(), None, np.ones(1), np.zeros(1), 0.0, 1.0).ok
+    False
+    """
+    start = time.perf_counter()
+    if flipped is None:
+        inner_gap, budget_violation = _optimistic(problem, box, w, b)
+    else:
+        inner_gap, budget_violation = _pessimistic(problem, budget, flipped, box, w, b)
+    outside = (np.abs(w) - box, problem.lower - box, box - problem.upper)
+    objective = problem.val_loss(w, b)
+    return Certificate(
+        inner_gap=inner_gap,
+        budget_violation=budget_violation,
+        box_violation=float(np.maximum(0.0, np.max(outside))),
+        objective=objective,
+        objective_error=abs(objective - claimed_objective),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _optimistic(problem: TuningProblem, box: Vector, w: Vector, b: float) -> tuple[float, float]:
+    least = BoxModels(problem, box).least_loss().value
+    return max(0.0, problem.train_loss(w, b) - least), 0.0
+
+
+def _pessimistic(
+    problem: TuningProblem, budget: Budget, flipped: Mask, box: Vector, w: Vector, b: float
+) -> tuple[float, float]:
+    weight = problem.flipped_weight(flipped)
+    models = BoxModels(problem, box, margin_rows(problem.X_val[flipped], -problem.y_val[flipped]))
+
+    def least_flipped() -> float:
+        u = models.minimise(hinge_cost=weight)
+        return problem.flipped_loss(u[:-1], float(u[-1]), flipped)
+
+    least = models.least_loss().value
+    trained = problem.train_loss(w, b)
+    attained = problem.flipped_loss(w, b, flipped)
+    violation = max(0.0, budget.limit(least) - trained)
+    if violation > 0.0 and attained <= least_flipped() + LP_FEASIBILITY:
+        # Optimal in the whole box: the multiplier of the budget is 0.
+        return 0.0, 0.0
+    # A model a rounding error outside the box can train better than any inside it.
+    models.limit_training(max(trained, least))
+    return max(0.0, attained - least_flipped()), violation

@@ -1,0 +1,96 @@
+"""What a method answers (`Outcome`) and what the user gets (`TuningSolution`)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pessimal.certificate import Certificate
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.training import WorstCase, worst_case
+
+
+class Status(enum.Enum):
+    """Why a method stopped."""
+
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time limit"
+    NODE_LIMIT = "node limit"
+    INTERRUPTED = "interrupted"
+    NOT_PROVED = "not proved"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A model, a box it is inner-optimal in, a valid lower bound, and why the method stopped."""
+
+    w: Vector
+    b: float
+    box: Vector
+    lower_bound: float
+    status: Status
+    nodes: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TuningSolution:
+    """A tuned box, the model found in it, and what is known about both.
+
+    Attributes
+    ----------
+    box : ndarray of shape (p,)
+        The hyperparameters w̄.
+    coef, intercept : ndarray of shape (p,), float
+        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
+    objective : float
+        Mean hinge loss of the model on the validation set, recomputed from the data.
+    lower_bound : float
+        No box and model of this problem has a smaller objective.
+    status : Status
+        Why the method stopped.
+    seconds : float
+        Wall-clock time of the method, tie-break included, certificate excluded.
+    nodes : int
+        Branch-and-bound nodes.
+    method : str
+        ``"search"`` or ``"milp (solver)"``.
+    certificate : Certificate
+        The inner problem solved again, by HiGHS.
+    notes : tuple of str
+        What the method has to say about its proof, such as a cap on a multiplier.
+    """
+
+    problem: TuningProblem = field(repr=False)
+    budget: Budget
+    flipped: Mask | None = field(repr=False)
+    box: Vector
+    coef: Vector
+    intercept: float
+    objective: float
+    lower_bound: float
+    status: Status
+    seconds: float
+    nodes: int
+    method: str
+    certificate: Certificate
+    notes: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """Objective less lower bound; 0 when they have met."""
+        return max(0.0, self.objective - self.lower_bound)
+
+    @property
+    def proved(self) -> bool:
+        """Whether this is a global optimum: bound and objective meet, the certificate holds."""
+        return (
+            self.status is Status.OPTIMAL and self.gap <= OPTIMAL_GAP and bool(self.certificate.ok)
+        )
+
+    @cached_property
+    def exact_worst_case(self) -> WorstCase:
+        """Worst validation loss over all near-optimal models of the box (a MILP, on first use)."""
+        return worst_case(self.problem, self.box, self.budget)

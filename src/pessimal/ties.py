@@ -1,0 +1,203 @@
+"""Ties between boxes: the smallest and the largest box that keep a model inner-optimal.
+
+Many boxes share an optimal model, and whoever trains in the box afterwards sees the difference.
+
+*Smallest.* A model that is inner-optimal in a box is so in every smaller box that holds it, so
+``max(|w|, lower)`` serves. Pessimistic view with a positive budget: a smaller box has a larger
+``L_T*``, and ``L_T(u) ≥ (1 + ε)·L_T* + δ`` may fail; then the box moves towards the given one by
+the least share t that restores it. ``L_T*`` is a linear program, so t is one too.
+
+*Largest.* A feature may have ``w̄_j = upper_j`` when there are multipliers at u that do not pull on
+``w_j``. With the sides of u fixed (margins below, at or above their breakpoints) the multipliers
+``α`` of the flipped points, ``β`` of the training points and ``λ`` of the budget obey
+
+    ``Σ_k α_k·ȳ_k + Σ_i β_i·y_i = 0``  and  ``c = Σ_k α_k·ȳ_k·x_k + Σ_i β_i·y_i·x_i``,
+
+``c_j ≥ 0`` where ``w_j = w̄_j``, ``c_j ≤ 0`` where ``w_j = −w̄_j``, ``c_j = 0`` in between. Features
+are tried in their order, and each that can join those with ``c_j = 0`` does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.certificate import certify
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
+from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
+from pessimal.training.linear import Program, Simplex
+from pessimal.training.near_optimal import BoxModels, margin_rows
+
+
+def smallest_box(
+    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
+) -> Vector:
+    """Shrink a box as far as ``(w, b)`` stays inner-optimal.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    budget : Budget
+    flipped : ndarray of bool of shape (n_val,) or None
+        The flipped validation points of the pessimistic view; None for the optimistic one.
+    w, b : ndarray of shape (p,), float
+        The model; its score is ``x·w − b``.
+    box : ndarray of shape (p,)
+        A box in which the model is inner-optimal.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+        A certified box, no larger than `box`; `box` itself if none other can be certified.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
+    >>> smallest_box(problem, Budget(), None, np.array([0.5]), 0.0, np.ones(1))
+    array([0.5])
+    """
+    held = np.minimum(np.maximum(np.abs(w), problem.lower), box)
+    if _certified(problem, budget, flipped, w, b, held):
+        return held
+    share = _least_share(problem, budget, w, b, held, box)
+    moved = np.minimum(held + share * (box - held), box)
+    return moved if _certified(problem, budget, flipped, w, b, moved) else box
+
+
+def largest_box(
+    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
+) -> Vector:
+    """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    budget : Budget
+    flipped : ndarray of bool of shape (n_val,) or None
+        The flipped validation points of the pessimistic view; None for the optimistic one.
+    w, b : ndarray of shape (p,), float
+        The model; its score is ``x·w − b``.
+    box : ndarray of shape (p,)
+        A box in which the model is inner-optimal.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+        A certified box, no smaller than `box`; `box` itself if none other can be certified.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
+    >>> largest_box(problem, Budget(), None, np.array([0.5]), 0.0, np.array([0.5]))
+    array([1.])
+    """
+    if (box >= problem.upper).all():
+        return box
+    program = _multipliers(problem, budget, flipped, w, b, box)
+    simplex = Simplex(program)
+    if not simplex.feasible():
+        return box
+    enlarged = box.copy()
+    for j in np.flatnonzero(box < problem.upper).tolist():
+        simplex.set_row(j, 0.0, 0.0)
+        if simplex.feasible():
+            enlarged[j] = problem.upper[j]
+        else:
+            simplex.set_row(j, program.row_lower[j], program.row_upper[j])
+    return enlarged if _certified(problem, budget, flipped, w, b, enlarged) else box
+
+
+def _certified(
+    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
+) -> bool:
+    return certify(problem, budget, flipped, box, w, b, problem.val_loss(w, b)).ok
+
+
+def _least_share(
+    problem: TuningProblem, budget: Budget, w: Vector, b: float, held: Vector, box: Vector
+) -> float:
+    """Least t with ``(1 + ε)·L_T*(held + t·(box − held)) + δ ≤ L_T(w, b)``.
+
+    Columns ``(ŵ, b̂, ξ̂, t)``: the program looks for a copy that trains well enough.
+    """
+    models = BoxModels(problem, box)
+    # At t = 1 the condition holds but for rounding; the maximum makes it hold exactly.
+    needed = (problem.train_loss(w, b) - budget.absolute) / (1.0 + budget.relative)
+    base = models.program
+    p, n_columns = problem.n_features, len(base.cost)
+    room = np.zeros((2 * p, n_columns + 1))
+    room[:, :p] = np.vstack([np.eye(p), -np.eye(p)])
+    room[:, -1] = np.tile(held - box, 2)
+    row_upper = base.row_upper.copy()
+    row_upper[-1] = max(needed, models.least_loss().value)
+    program = Program(
+        cost=np.append(np.zeros(n_columns), 1.0),
+        matrix=np.vstack([np.column_stack([base.matrix, np.zeros(len(base.matrix))]), room]),
+        row_lower=np.concatenate([base.row_lower, np.full(2 * p, -np.inf)]),
+        row_upper=np.concatenate([row_upper, held, held]),
+        lower=np.append(base.lower, 0.0),
+        upper=np.append(base.upper, 1.0),
+    )
+    return float(np.clip(Simplex(program).minimise()[-1], 0.0, 1.0))
+
+
+def _multipliers(
+    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
+) -> Program:
+    """Multipliers at ``(w, b)`` as a linear program whose row j is the pull ``c_j``.
+
+    Columns: the constant 1, λ, the β and the α of the points at their breakpoint. Beyond it a
+    multiplier is known: 0 above; below, ``β_i = λ·weight_i`` and ``α_k = weight_k``.
+    """
+    u = np.append(w, b)
+    rows = margin_rows(problem.X_train, problem.y_train)
+    train_pull, train_free = _sides(rows, u, problem.train_weight)
+    if flipped is None:
+        flip_rows, flip_weight = np.empty((0, len(u))), np.empty(0)
+        multiplier_limits = (1.0, 1.0)
+    else:
+        flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
+        flip_weight = problem.flipped_weight(flipped)
+        multiplier_limits = (0.0, np.inf if _within_budget(problem, budget, w, b, box) else 0.0)
+    flip_pull, flip_free = _sides(flip_rows, u, flip_weight)
+
+    n_beta, n_alpha = int(train_free.sum()), int(flip_free.sum())
+    pulls = np.column_stack([flip_pull, train_pull, rows[train_free].T, flip_rows[flip_free].T])
+    shares = np.column_stack(
+        [
+            np.zeros(n_beta),
+            -problem.train_weight[train_free],
+            np.eye(n_beta),
+            np.zeros((n_beta, n_alpha)),
+        ]
+    )
+    # A weight on the limit of its box is pulled outwards or not at all, one that the box holds at
+    # 0 either way, any other not at all. The last pull is that on b.
+    on_limit = np.abs(w) >= box - AT_BREAKPOINT
+    least = np.where(on_limit & (w <= AT_BREAKPOINT), -np.inf, 0.0)
+    most = np.where(on_limit & (w >= -AT_BREAKPOINT), np.inf, 0.0)
+    return Program(
+        cost=np.zeros(2 + n_beta + n_alpha),
+        matrix=np.vstack([pulls, shares]),
+        row_lower=np.concatenate([least, [0.0], np.full(n_beta, -np.inf)]),
+        row_upper=np.concatenate([most, [0.0], np.zeros(n_beta)]),
+        lower=np.concatenate([[1.0, multiplier_limits[0]], np.zeros(n_beta + n_alpha)]),
+        upper=np.concatenate(
+            [[1.0, multiplier_limits[1]], np.full(n_beta, np.inf), flip_weight[flip_free]]
+        ),
+    )
+
+
+def _sides(rows: Matrix, u: Vector, weight: Vector) -> tuple[Vector, Mask]:
+    """Return the pull of the points below their breakpoint, and which points sit on it."""
+    margins = rows @ u
+    at = np.abs(margins - 1.0) <= AT_BREAKPOINT
+    below = ~at & (margins < 1.0)
+    return (weight * below) @ rows, at
+
+
+def _within_budget(
+    problem: TuningProblem, budget: Budget, w: Vector, b: float, box: Vector
+) -> bool:
+    """Whether the budget's multiplier may be positive: ``L_T(w, b)`` is a budget of this box."""
+    least = BoxModels(problem, box).least_loss().value
+    return problem.train_loss(w, b) >= budget.limit(least) - CERTIFICATE

@@ -1,0 +1,170 @@
+"""The worst case: the largest validation loss among the near-optimal models of a box.
+
+Two methods. ``"exact"`` is a mixed-integer program with proved bounds. ``"flip"`` is the paper's
+eq. (evaluation-ML) by label flipping: among the models of Ψ take the one that fits the validation
+set with *flipped* labels best. That is a linear program, and its model is a member of Ψ, so its
+loss is a lower bound on the worst case; it can be far below.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pessimal.errors import InvalidInputError
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge
+from pessimal.training.exact import Extreme, counted, largest_count, largest_hinge
+from pessimal.training.near_optimal import BoxModels, margin_rows, near_optimal
+
+Method = Literal["exact", "flip"]
+Loss = Literal["hinge", "zero_one", "margin"]
+
+_THRESHOLD = {"zero_one": 0.0, "margin": 1.0}
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """The near-optimal model that does worst on the validation set, as far as is known.
+
+    Attributes
+    ----------
+    value : float
+        Its validation loss, recomputed from the data.
+    coef, intercept : ndarray of shape (p,), float
+        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
+    upper_bound : float
+        No near-optimal model of the box has a larger loss.
+    """
+
+    value: float
+    coef: Vector
+    intercept: float
+    upper_bound: float
+
+    @property
+    def lower_bound(self) -> float:
+        """The worst case is at least this: `value`, since its model attains it."""
+        return self.value
+
+
+def worst_case(
+    problem: TuningProblem,
+    box: ArrayLike,
+    budget: Budget | None = None,
+    method: Method = "exact",
+    loss: Loss = "hinge",
+    flipped: ArrayLike | None = None,
+    time_limit: float | None = None,
+) -> WorstCase:
+    """Largest validation loss over the near-optimal models of a box.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    box : float or array-like of shape (p,)
+        The hyperparameters w̄.
+    budget : Budget, optional
+        How far from optimal a model may train; by default not at all.
+    method : {"exact", "flip"}, default="exact"
+        A mixed-integer program with proved bounds, or the paper's flipping linear program. The
+        upper bound of the latter is cheap and coarse: it follows from the box and the budget.
+    loss : {"hinge", "zero_one", "margin"}, default="hinge"
+        Mean hinge loss, or weight of the validation points with ``y·score < 0`` or ``< 1``.
+    flipped : array-like of bool of shape (n_val,), optional
+        For ``"flip"``: the validation points V_f to flip; by default all of them.
+    time_limit : float, optional
+        For ``"exact"``: seconds after which the best model so far is returned, with the upper
+        bound proved by then.
+
+    Returns
+    -------
+    WorstCase
+        For the two counting losses the upper bound takes a margin that touches the threshold as
+        below it; where that matters it exceeds the value.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [-2.0]], [1, -1])
+    >>> round(worst_case(problem, 1.0).value, 6)
+    0.25
+    >>> worst = worst_case(problem, 1.0, Budget(absolute=0.5))
+    >>> round(worst.value, 6), round(worst.upper_bound, 6)
+    (0.75, 0.75)
+    """
+    if method not in get_args(Method):
+        raise InvalidInputError(f"method is {method!r}; pass 'exact' or 'flip'")
+    if loss not in get_args(Loss):
+        raise InvalidInputError(f"loss is {loss!r}; pass 'hinge', 'zero_one' or 'margin'")
+    limits = problem.box(box)
+    if method == "flip":
+        extreme = _flip(problem, limits, budget, _mask(problem, flipped), loss)
+    else:
+        deadline = _deadline(time_limit)
+        models = near_optimal(problem, limits, budget)
+        if loss == "hinge":
+            extreme = largest_hinge(models, deadline)
+        else:
+            extreme = largest_count(models, _THRESHOLD[loss], deadline)
+    u = extreme.u
+    value = _loss(problem, loss, u)
+    return WorstCase(value, u[:-1], -float(u[-1]), max(value, extreme.upper_bound))
+
+
+def _flip(
+    problem: TuningProblem, box: Vector, budget: Budget | None, flipped: Mask, loss: Loss
+) -> Extreme:
+    others = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
+    models = near_optimal(problem, box, budget, others)
+    u = models.minimise(hinge_cost=problem.flipped_weight(flipped))
+    low = _least_margins(models)
+    if loss == "hinge":
+        return Extreme(u, float(problem.val_weight @ hinge(low)))
+    return Extreme(u, float(problem.val_weight[low < _THRESHOLD[loss]].sum()))
+
+
+def _least_margins(models: BoxModels) -> Vector:
+    """Bound the validation margins over Ψ from below, from the box and the budget alone.
+
+    A training point with weight ``ω`` has hinge at most ``limit/ω``; at a positive point this
+    bounds b from above by ``limit/ω − 1 + Σ|x_j|·w̄_j``, at a negative one from below likewise.
+    """
+    problem, box = models.problem, models.box
+    seen = problem.train_weight > 0.0
+    reach = models.training_limit / problem.train_weight[seen] - 1.0
+    reach += np.abs(problem.X_train[seen]) @ box
+    positive = problem.y_train[seen] > 0.0
+    largest, least = reach[positive].min(), -reach[~positive].min()
+    intercept = np.where(problem.y_val > 0.0, -largest, least)
+    return np.asarray(intercept - np.abs(problem.X_val) @ box)
+
+
+def _loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:
+    if loss == "hinge":
+        return problem.val_loss(u[:-1], float(u[-1]))
+    return counted(problem, u, _THRESHOLD[loss])
+
+
+def _mask(problem: TuningProblem, flipped: ArrayLike | None) -> Mask:
+    if flipped is None:
+        return np.ones(problem.n_val, dtype=bool)
+    mask = np.asarray(flipped)
+    if mask.dtype != np.bool_ or mask.shape != (problem.n_val,):
+        raise InvalidInputError(
+            f"flipped has type {mask.dtype} and shape {mask.shape}; "
+            f"pass {problem.n_val} booleans, one a validation point"
+        )
+    if not problem.val_weight[mask].sum() > 0.0:
+        raise InvalidInputError("flipped marks no point with positive weight; flip at least one")
+    return mask
+
+
+def _deadline(time_limit: float | None) -> float:
+    if time_limit is None:
+        return np.inf
+    if not time_limit > 0.0:
+        raise InvalidInputError(f"time_limit is {time_limit!r}; pass a positive number of seconds")
+    return time.perf_counter() + time_limit
