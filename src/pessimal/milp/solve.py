@@ -1,0 +1,289 @@
+"""Solve the paper's programs and say what that proves.
+
+A solver's word is taken for one thing only, its lower bound. A point counts once its binaries are
+rounded, the linear program that is left is solved again, and the certificate, which knows nothing
+of binaries and multipliers, accepts it. A point that fails is cut off together with every other
+point that fails for the same reason (:mod:`pessimal.milp.multipliers`), and the program is solved
+again. What remains unproved is reported as such.
+
+The multiplier λ of the training budget has no bound in general. Unless the data prove one below
+`multiplier_cap`, two programs share the work: λ up to the cap, and the tail beyond it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pessimal.certificate import certify
+from pessimal.errors import InvalidInputError, SolverError
+from pessimal.milp.bounds import proved_multiplier_cap
+from pessimal.milp.multipliers import find_conflict, item_slacks
+from pessimal.milp.native import Solver
+from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
+from pessimal.milp.solvers import find_solver
+from pessimal.milp.standard_form import StandardForm, standard_form
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.solution import Outcome, Status
+from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
+from pessimal.training.linear import Simplex
+from pessimal.training.near_optimal import margin_rows, near_optimal
+
+MULTIPLIER_CAP = 1000.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    w: Vector
+    b: float
+    box: Vector
+    objective: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is solved, with what; `flipped` is None for the optimistic problem."""
+
+    problem: TuningProblem
+    budget: Budget
+    flipped: Mask | None
+    solver: Solver
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The best point so far, what one program proves about it, and the work it took."""
+
+    best: _Point
+    bound: float = 0.0
+    status: Status = Status.OPTIMAL
+    nodes: int = 0
+    cuts: int = 0
+
+    @property
+    def settled(self) -> bool:
+        return self.best.objective - self.bound <= OPTIMAL_GAP
+
+
+def solve_optimistic_milp(
+    problem: TuningProblem, solver: str = "highs", time_limit: float | None = None
+) -> Outcome:
+    """Solve the paper's eq. (prob:optim-hinge) as one mixed-integer program.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
+    time_limit : float, optional
+        Seconds; by default none.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[2.0], [-2.0]], [1, -1])
+    >>> outcome = solve_optimistic_milp(problem)
+    >>> outcome.status.value, round(problem.val_loss(outcome.w, outcome.b), 6)
+    ('optimal', 0.0)
+    """
+    task = _Task(problem, Budget(), None, find_solver(solver))
+    deadline = _deadline(time_limit)
+    state = _explore(task, optimistic_program(problem), _respond(task, problem.upper), deadline)
+    return _outcome(task, [state], [])
+
+
+def solve_pessimistic_milp(
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask,
+    solver: str = "highs",
+    time_limit: float | None = None,
+    multiplier_cap: float = MULTIPLIER_CAP,
+) -> Outcome:
+    """Solve the single-level form of the paper's eq. (A-RPBL-hyper).
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    budget : Budget
+    flipped : ndarray of bool, shape (n_val,)
+        The flipped validation points V_f.
+    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
+    time_limit : float, optional
+        Seconds; by default none.
+    multiplier_cap : float, default=1000.0
+        Largest multiplier λ of the training budget in the first program. The tail program takes
+        the rest, so it affects the time and not the answer.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[2.0], [-2.0]], [1, -1])
+    >>> outcome = solve_pessimistic_milp(problem, Budget(), np.array([True, True]))
+    >>> outcome.status.value, round(problem.val_loss(outcome.w, outcome.b), 6)
+    ('optimal', 0.0)
+    """
+    if not (multiplier_cap > 0.0 and math.isfinite(multiplier_cap)):
+        raise InvalidInputError(
+            f"multiplier_cap is {multiplier_cap!r}; pass a positive, finite number"
+        )
+    task = _Task(problem, budget, flipped, find_solver(solver))
+    deadline = _deadline(time_limit)
+    proved = proved_multiplier_cap(problem, budget, flipped)
+    if proved <= multiplier_cap:
+        ranges = [Range(kappa=(1.0, 1.0), lam=(0.0, proved))]
+        note = f"the multiplier λ is at most {proved:g}, proved from the slack of the budget"
+    else:
+        ranges = [
+            Range(kappa=(1.0, 1.0), lam=(0.0, multiplier_cap)),
+            Range(kappa=(0.0, 1.0 / multiplier_cap), lam=(1.0, 1.0)),
+        ]
+        note = (
+            f"the multiplier λ has no proved bound up to {multiplier_cap:g}: "
+            "one program up to that cap and one beyond it"
+        )
+    states: list[_State] = []
+    best = _respond(task, problem.upper)
+    for left, multipliers in zip(range(len(ranges), 0, -1), ranges, strict=True):
+        # Each program still to come gets an equal share of the time that is left.
+        share = (deadline - time.monotonic()) / left
+        program = pessimistic_program(problem, budget, flipped, multipliers)
+        state = _explore(task, program, best, time.monotonic() + share)
+        states.append(state)
+        best = state.best
+        if state.status is Status.INTERRUPTED:
+            # What was not looked at has no bound but 0.
+            states += [_State(best, status=Status.INTERRUPTED)] * (left - 1)
+            break
+    return _outcome(task, states, [note])
+
+
+def _explore(task: _Task, program: Program, best: _Point, deadline: float) -> _State:
+    """Solve one program, cutting off points that fail, until bound and best point meet."""
+    state = _State(best)
+    if state.settled:
+        return state
+    form = standard_form(program)
+    while not state.settled:
+        # A point must improve on the best one; where none does, the best one is optimal.
+        cutoff = state.best.objective - CUTOFF
+        sought = form.with_row(form.matrices.cost, -np.inf, cutoff)
+        answer = task.solver.solve(sought.matrices, deadline - time.monotonic())
+        state = replace(
+            state,
+            bound=max(state.bound, min(answer.bound, cutoff)),
+            nodes=state.nodes + answer.nodes,
+            status=answer.status,
+        )
+        if answer.x is None:
+            break
+        point = _polish(task, program, form, answer.x)
+        better = [
+            new
+            for new in (point, _respond(task, point.box))
+            if new.objective < state.best.objective and _certified(task, new)
+        ]
+        if better:
+            state = replace(state, best=min(better, key=lambda new: new.objective))
+        if state.settled or answer.status is not Status.OPTIMAL:
+            break
+        cut = _cut(task, program, form, point)
+        if cut is not None and cut @ np.round(answer.x) < 1.0:
+            form = form.with_row(cut, 1.0, np.inf)
+            state = replace(state, cuts=state.cuts + 1)
+        elif not better:
+            # The same answer would come again.
+            state = replace(state, status=Status.NOT_PROVED)
+            break
+    return state
+
+
+def _polish(task: _Task, program: Program, form: StandardForm, x: Vector) -> _Point:
+    """Solve again with the binaries rounded and fixed, which stops what leaks through an M."""
+    # Without a solution the pattern lives on leaks alone; the point as it is will show where.
+    with contextlib.suppress(SolverError):
+        x = Simplex(form.with_binaries_fixed(x)).minimise()
+    parts = {name: x[form.columns(program.variables[name])] for name in ("w_bar", "w", "b")}
+    box = np.clip(parts["w_bar"], task.problem.lower, task.problem.upper)
+    return _point(task.problem, np.clip(parts["w"], -box, box), float(parts["b"][0]), box)
+
+
+def _respond(task: _Task, box: Vector) -> _Point:
+    """Return a point of the bilevel problem with this box: always there, seldom the best."""
+    problem, flipped = task.problem, task.flipped
+    if flipped is None:
+        rows, weight = margin_rows(problem.X_val, problem.y_val), problem.val_weight
+    else:
+        rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
+        weight = problem.flipped_weight(flipped)
+    u = near_optimal(problem, box, task.budget, rows).minimise(hinge_cost=weight)
+    return _point(problem, u[:-1], float(u[-1]), box)
+
+
+def _point(problem: TuningProblem, w: Vector, b: float, box: Vector) -> _Point:
+    return _Point(w=w, b=b, box=box, objective=problem.val_loss(w, b))
+
+
+def _certified(task: _Task, point: _Point) -> bool:
+    certificate = certify(
+        task.problem, task.budget, task.flipped, point.box, point.w, point.b, point.objective
+    )
+    return bool(certificate.ok)
+
+
+def _cut(task: _Task, program: Program, form: StandardForm, point: _Point) -> Vector | None:
+    """Return the row ``Σ z ≥ 1`` that cuts off a point without multipliers, if it is one."""
+    if task.flipped is None:
+        return None
+    slacks = item_slacks(task.problem, task.budget, task.flipped, point.box, point.w, point.b)
+    conflict = find_conflict(task.problem, task.flipped, slacks)
+    if conflict is None:
+        return None
+    columns = np.concatenate(
+        [np.arange(len(form.integer))[form.columns(binary)] for binary in program.binaries.values()]
+    )
+    row = np.zeros(len(form.integer))
+    row[columns[conflict]] = 1.0
+    return row
+
+
+def _outcome(task: _Task, states: list[_State], notes: list[str]) -> Outcome:
+    best = states[-1].best
+    notes = [f"solved by {task.solver.name}", *notes]
+    cuts = sum(state.cuts for state in states)
+    if cuts:
+        notes.append(f"answers cut off because no multipliers exist for them: {cuts}")
+    unsettled = [state for state in states if best.objective - state.bound > OPTIMAL_GAP]
+    status = unsettled[0].status if unsettled else Status.OPTIMAL
+    if unsettled and status in (Status.OPTIMAL, Status.NOT_PROVED):
+        status = Status.NOT_PROVED
+        notes.append("not proved: the solver gave up, or its answer fails the certificate")
+    elif not unsettled and not _certified(task, best):
+        status = Status.NOT_PROVED
+        notes.append("not proved: the best point fails the certificate")
+    return Outcome(
+        w=best.w,
+        b=best.b,
+        box=best.box,
+        lower_bound=min(best.objective, *(state.bound for state in states)),
+        status=status,
+        nodes=sum(state.nodes for state in states),
+        notes=tuple(notes),
+    )
+
+
+def _deadline(time_limit: float | None) -> float:
+    if time_limit is None:
+        return math.inf
+    if not time_limit > 0.0:
+        raise InvalidInputError(f"time_limit is {time_limit!r}; pass a positive number of seconds")
+    return time.monotonic() + time_limit
