@@ -1,0 +1,174 @@
+"""Good points early: solve the inner problem for a box, then improve within its proof.
+
+For a box and a share t, minimise ``(1 − t)·F + t·L_T``, or the one loss of the inner problem. The
+multipliers, divided by 1 − t, are a point of D; `Tree.try_multipliers` finds the best ``u`` that
+they prove. With a budget, t is bisected until the training loss meets the budget of the box.
+
+Boxes to start from: the widest, and ``|w|`` of models fitted to mixtures of ``L_V`` and ``L_T``;
+then random changes of one or two sides of the incumbent's box.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.problem import TuningProblem, Vector
+from pessimal.search.codes import OPTIMAL
+from pessimal.search.items import Conditions
+from pessimal.search.simplex import Dictionary
+from pessimal.search.tree import Tree
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
+
+INF = np.inf
+MIXTURES = (0.05, 0.3, 0.6, 0.9)
+BISECTIONS = 14
+
+
+class Heuristic:
+    """Feeds incumbents to a tree."""
+
+    def __init__(
+        self, tree: Tree, conditions: Conditions, problem: TuningProblem, seed: int
+    ) -> None:
+        self.tree = tree
+        self.rng = np.random.default_rng(seed)
+        self.n_features = problem.n_features
+        self.n_train = problem.n_train
+        self.n_val = problem.n_val
+        self.train_weight = problem.train_weight.copy()
+        self.val_weight = problem.val_weight.copy()
+        self.upper = problem.upper.copy()
+        self.lower = problem.lower.copy()
+        self.box = problem.upper.copy()
+        self.weighted = conditions.weighted
+        self.point_row = conditions.point_row
+        self.point_sign = conditions.point_sign
+        self.point_weight = conditions.point_weight
+        self.pull_row = conditions.pull_row
+        self.values = np.zeros(len(conditions.dual.low))
+        self.other = np.zeros(len(conditions.dual.low))
+
+        first_val = self.n_features + 1 + self.n_train
+        n_rows = first_val + self.n_val
+        A = conditions.primal.A[: self.n_train + self.n_val]
+        low, high = conditions.primal.low[:n_rows], conditions.primal.high[:n_rows]
+        kink = np.ones(n_rows)
+        kink[: self.n_features + 1] = 0.0
+        self.mixed_left = np.zeros(n_rows)
+        self.mixed = Dictionary(A, low, high, self.mixed_left, np.zeros(n_rows), kink)
+        kink = kink.copy()
+        kink[first_val:] = -1.0
+        self.inner_left = np.zeros(n_rows)
+        self.inner_right = np.zeros(n_rows)
+        self.inner = Dictionary(A, low, high, self.inner_left, self.inner_right, kink)
+
+    def starts(self, target: float) -> None:
+        """Try the widest box and those of mixed fits; stop at an incumbent of `target`."""
+        for k in range(len(MIXTURES) + 1):
+            if self.tree.best <= target + CUTOFF:
+                return
+            if k > 0:
+                self.fit_mixed(MIXTURES[k - 1])
+            self.try_box(0.99)
+            if self.weighted and self.tree.budget is None:
+                self.try_box(0.9)
+
+    def improve(self, target: float) -> None:
+        """Try a random change of the incumbent's box, unless the incumbent has reached `target`."""
+        if self.tree.best <= target + CUTOFF:
+            return
+        for j in range(self.n_features):
+            self.box[j] = max(abs(self.tree.best_u[j]), self.lower[j])
+        for _ in range(1 + int(self.rng.integers(2))):
+            j = int(self.rng.integers(self.n_features))
+            kind = self.rng.random()
+            size = self.rng.random()
+            if kind < 0.2:
+                self.box[j] = self.lower[j]
+            elif kind < 0.4:
+                self.box[j] = self.upper[j]
+            elif kind < 0.7:
+                self.box[j] = min(self.upper[j], self.box[j] * (0.5 + size))
+            else:
+                self.box[j] = self.upper[j] * size
+            self.box[j] = max(self.box[j], self.lower[j])
+        self.try_box(1.0 - 10.0 ** (-4.0 * self.rng.random()))
+
+    def fit_mixed(self, share: float) -> None:
+        """Box ``|w|`` of the model that minimises ``share·L_V + (1 − share)·L_T``."""
+        first = self.n_features + 1
+        for i in range(self.n_train):
+            self.mixed_left[first + i] = -(1.0 - share) * self.train_weight[i]
+        for k in range(self.n_val):
+            self.mixed_left[first + self.n_train + k] = -share * self.val_weight[k]
+        self.mixed.reprice()
+        self.mixed.solve(INF)
+        for j in range(self.n_features):
+            self.box[j] = max(abs(self.mixed.z[j]), self.lower[j])
+
+    def fit(self, share: float) -> bool:
+        """Minimise ``(1 − share)·F + share·L_T``, or the one loss there is, over the box."""
+        for i in range(len(self.point_row)):
+            weight = self.point_weight[i]
+            if self.point_sign[i] < 0:
+                self.inner_left[self.point_row[i]] = -weight * (share if self.weighted else 1.0)
+            else:
+                self.inner_right[self.point_row[i]] = weight * (
+                    1.0 - share if self.weighted else 1.0
+                )
+        for j in range(self.n_features):
+            self.inner.set_bounds(j, -self.box[j], self.box[j])
+        self.inner.reprice()
+        return self.inner.solve(INF) == OPTIMAL
+
+    def train_loss(self) -> float:
+        """``L_T`` of the last fit."""
+        total = 0.0
+        for i in range(self.n_train):
+            margin = self.inner.z[self.n_features + 1 + i]
+            total += self.train_weight[i] * max(0.0, 1.0 - margin)
+        return total
+
+    def read(self, share: float, values: Vector) -> None:
+        """Write the multipliers of the last fit as a point of D."""
+        n = len(self.point_row)
+        scale = 1.0 / (1.0 - share) if self.weighted else 1.0
+        for i in range(n):
+            values[i] = scale * self.point_sign[i] * self.inner.y[self.point_row[i]]
+        if self.weighted:
+            values[n] = share * scale
+            for i in range(self.n_train):
+                beta = values[n - self.n_train + i]
+                values[n + 1 + i] = values[n] * self.train_weight[i] - beta
+        for j in range(self.n_features):
+            values[self.pull_row + j] = scale * self.inner.y[j]
+
+    def try_box(self, share: float) -> None:
+        """Offer the tree the proof of the current box."""
+        if self.tree.budget is not None:
+            self.try_budget()
+        elif self.fit(share):
+            self.read(share, self.values)
+            self.tree.try_multipliers(self.values)
+
+    def try_budget(self) -> None:
+        """Bisect the share for the box's budget; offer the proofs on both sides of it."""
+        limit = self.tree.budget.limit(self.box)
+        low = 0.0
+        high = 1.0
+        found = False
+        for _ in range(BISECTIONS):
+            share = 0.5 * (low + high)
+            if not self.fit(share):
+                return
+            if self.train_loss() >= limit - LP_FEASIBILITY:
+                low = share
+                self.read(share, self.values)
+                found = True
+            else:
+                high = share
+                self.read(share, self.other)
+        if found:
+            self.tree.try_multipliers(self.values)
+        if high < 1.0:
+            self.tree.try_multipliers(self.other)
