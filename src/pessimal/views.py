@@ -1,0 +1,200 @@
+"""The two views of a tuning problem: trust the training that suits you, or guard against the worst.
+
+Each picks a method, breaks ties between boxes by a stated rule, and has the answer certified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from pessimal.certificate import certify
+from pessimal.errors import InvalidInputError
+from pessimal.flip import flip_mask
+from pessimal.milp import MULTIPLIER_CAP, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
+from pessimal.solution import Outcome, TuningSolution
+from pessimal.ties import largest_box, smallest_box
+
+Method = Literal["search", "milp"]
+TieBreak = Literal["smallest_box", "largest_box"]
+Callback = Callable[[Progress], None]
+
+_METHODS = ("search", "milp")
+_TIE_BREAKS = {"smallest_box": smallest_box, "largest_box": largest_box}
+
+
+def solve_optimistic(
+    problem: TuningProblem,
+    *,
+    method: Method = "search",
+    solver: str = "highs",
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    tie_break: TieBreak = "smallest_box",
+    callback: Callback | None = None,
+    seed: int = 0,
+) -> TuningSolution:
+    """Tune the box, trusting training to return its best-validating optimum.
+
+    Solves eq. (prob:optim-hinge) of the paper to global optimality.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+        Data and limits.
+    method : {"search", "milp"}, default="search"
+        The package's own exact search, or the paper's mixed-integer program.
+    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
+        Solver of the mixed-integer program; the search needs none.
+    time_limit : float, optional
+        Seconds after which the best model found is returned with a valid bound.
+    node_limit : int, optional
+        The same for nodes of the search.
+    tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
+        Which of the boxes in which the model is inner-optimal to return.
+    callback : callable, optional
+        Called now and then by the search with its progress.
+    seed : int, default=0
+        Seed of the search's heuristic; the optimum does not depend on it.
+
+    Returns
+    -------
+    TuningSolution
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
+    >>> solution = solve_optimistic(problem)
+    >>> solution.proved, round(solution.objective, 6)
+    (True, 0.25)
+    """
+    started = time.perf_counter()
+    _check(method, tie_break, time_limit, node_limit)
+    if method == "search":
+        limits = Limits(time_limit, node_limit, callback, seed)
+        outcome = search_optimistic(problem, limits)
+    else:
+        outcome = solve_optimistic_milp(problem, solver, time_limit)
+    name = _method_name(method, solver)
+    return _solution(problem, Budget(), None, outcome, name, tie_break, started)
+
+
+def solve_pessimistic(
+    problem: TuningProblem,
+    budget: Budget | None = None,
+    *,
+    flip: ArrayLike | str = "all",
+    method: Method = "search",
+    solver: str = "highs",
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    multiplier_cap: float = MULTIPLIER_CAP,
+    tie_break: TieBreak = "smallest_box",
+    callback: Callback | None = None,
+    seed: int = 0,
+) -> TuningSolution:
+    """Tune the box by the paper's pessimistic problem, the worst case found by flipping labels.
+
+    Solves eq. (A-RPBL-hyper) of the paper to global optimality. Its objective stands in for the
+    worst case; the true one at the tuned box is the solution's `exact_worst_case`.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+        Data and limits.
+    budget : Budget, optional
+        How much worse than the best a model may train (ε and δ); by default not at all.
+    flip : {"all", "margin", "paper"} or mask of shape (n_val,), default="all"
+        Validation points whose labels are flipped.
+    method, solver, time_limit, node_limit, tie_break, callback, seed
+        As in `solve_optimistic`.
+    multiplier_cap : float
+        Cap on the multiplier of the budget row in the mixed-integer program; the search needs none.
+
+    Returns
+    -------
+    TuningSolution
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
+    >>> solution = solve_pessimistic(problem, Budget(relative=0.2))
+    >>> solution.proved, bool(solution.objective <= solution.exact_worst_case.value + 1e-9)
+    (True, True)
+    """
+    started = time.perf_counter()
+    _check(method, tie_break, time_limit, node_limit)
+    budget = Budget() if budget is None else budget
+    limits = Limits(time_limit, node_limit, callback, seed)
+
+    def optimistic() -> tuple[Vector, float]:
+        if method == "search":
+            outcome = search_optimistic(problem, limits)
+        else:
+            outcome = solve_optimistic_milp(problem, solver, time_limit)
+        return outcome.w, outcome.b
+
+    flipped = flip_mask(problem, flip, optimistic)
+    if method == "search":
+        outcome = search_pessimistic(problem, budget, flipped, limits)
+    else:
+        outcome = solve_pessimistic_milp(
+            problem, budget, flipped, solver, time_limit, multiplier_cap
+        )
+    name = _method_name(method, solver)
+    return _solution(problem, budget, flipped, outcome, name, tie_break, started)
+
+
+def _check(method: str, tie_break: str, time_limit: float | None, node_limit: int | None) -> None:
+    if method not in _METHODS:
+        raise InvalidInputError(f"method is {method!r}; pass one of {_listed(_METHODS)}")
+    if tie_break not in _TIE_BREAKS:
+        raise InvalidInputError(f"tie_break is {tie_break!r}; pass one of {_listed(_TIE_BREAKS)}")
+    for name, limit in (("time_limit", time_limit), ("node_limit", node_limit)):
+        if limit is not None and not limit > 0:
+            raise InvalidInputError(f"{name} is {limit!r}; pass a positive number or None")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _method_name(method: str, solver: str) -> str:
+    return method if method == "search" else f"{method} ({solver})"
+
+
+def _solution(
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask | None,
+    outcome: Outcome,
+    method: str,
+    tie_break: str,
+    started: float,
+) -> TuningSolution:
+    """Break the tie between boxes, recompute the objective, certify."""
+    w, b = outcome.w, outcome.b
+    box = _TIE_BREAKS[tie_break](problem, budget, flipped, w, b, outcome.box)
+    objective = problem.val_loss(w, b)
+    seconds = time.perf_counter() - started
+    return TuningSolution(
+        problem=problem,
+        budget=budget,
+        flipped=flipped,
+        box=box,
+        coef=w,
+        intercept=-b,
+        objective=objective,
+        lower_bound=min(outcome.lower_bound, objective),
+        status=outcome.status,
+        seconds=seconds,
+        nodes=outcome.nodes,
+        method=method,
+        certificate=certify(problem, budget, flipped, box, w, b, objective),
+        notes=outcome.notes,
+    )

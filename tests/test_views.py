@@ -1,0 +1,289 @@
+"""The optimistic and the pessimistic view against brute force and the paper's propositions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import (
+    brute_force_best_case,
+    brute_force_optimistic,
+    brute_force_pessimistic,
+    brute_force_worst_case,
+    grid_of_boxes,
+    in_near_optimal_set,
+    is_pessimistic_answer,
+    sign_patterns,
+)
+from strategies import boxes, budgets, flip_masks, problems
+
+from pessimal import (
+    Budget,
+    TuningProblem,
+    TuningSolution,
+    best_case,
+    solve_optimistic,
+    solve_pessimistic,
+    worst_case,
+)
+from pessimal.problem import hinge
+
+TOLERANCE = 1e-6
+
+
+def assert_limits_hold(solution: TuningSolution) -> None:
+    """The box is within its limits and holds the model, with no tolerance at all."""
+    problem = solution.problem
+    assert (problem.lower <= solution.box).all()
+    assert (solution.box <= problem.upper).all()
+    assert (np.abs(solution.coef) <= solution.box).all()
+
+
+class TestSearchEqualsBruteForce:
+    @settings(max_examples=80)
+    @given(problem=problems())
+    def test_optimistic(self, problem: TuningProblem) -> None:
+        solution = solve_optimistic(problem)
+        assert solution.objective == pytest.approx(brute_force_optimistic(problem), abs=TOLERANCE)
+        assert solution.proved
+        assert solution.certificate.ok
+        assert solution.certificate.inner_gap <= 1e-8
+        assert_limits_hold(solution)
+        assert in_near_optimal_set(
+            problem, solution.coef, -solution.intercept, solution.box, Budget()
+        )
+
+    @settings(max_examples=60)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_pessimistic(self, problem: TuningProblem, budget: Budget, data: st.DataObject) -> None:
+        flipped = data.draw(flip_masks(problem))
+        solution = solve_pessimistic(problem, budget, flip=flipped)
+        least = brute_force_pessimistic(problem, budget, flipped)
+        assert solution.objective == pytest.approx(least, abs=TOLERANCE)
+        assert solution.proved
+        assert solution.certificate.ok
+        assert solution.certificate.inner_gap <= 1e-8
+        assert_limits_hold(solution)
+        assert is_pessimistic_answer(
+            problem, solution.coef, -solution.intercept, solution.box, budget, flipped
+        )
+
+    @settings(max_examples=15)
+    @given(problem=problems())
+    def test_flip_all_flips_every_validation_point(self, problem: TuningProblem) -> None:
+        solution = solve_pessimistic(problem, flip="all")
+        assert solution.flipped is not None
+        assert solution.flipped.all()
+        least = brute_force_pessimistic(problem, Budget(), solution.flipped)
+        assert solution.objective == pytest.approx(least, abs=TOLERANCE)
+
+
+class TestMilpEqualsBruteForceOrSaysNotProved:
+    @settings(max_examples=12)
+    @given(problem=problems())
+    def test_optimistic(self, problem: TuningProblem) -> None:
+        solution = solve_optimistic(problem, method="milp", solver="highs")
+        assert_right_or_not_proved(solution, brute_force_optimistic(problem))
+
+    @settings(max_examples=12)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_pessimistic(self, problem: TuningProblem, budget: Budget, data: st.DataObject) -> None:
+        flipped = data.draw(flip_masks(problem))
+        solution = solve_pessimistic(problem, budget, flip=flipped, method="milp", solver="highs")
+        assert_right_or_not_proved(solution, brute_force_pessimistic(problem, budget, flipped))
+
+
+def assert_right_or_not_proved(solution: TuningSolution, least: float) -> None:
+    assert solution.lower_bound <= least + TOLERANCE
+    if solution.proved:
+        assert solution.objective == pytest.approx(least, abs=TOLERANCE)
+    if solution.certificate.ok:
+        assert solution.objective >= least - TOLERANCE
+
+
+class TestWorstAndBestCase:
+    @settings(max_examples=30)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_equal_brute_force(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        worst = worst_case(problem, box, budget)
+        largest = brute_force_worst_case(problem, box, budget)
+        assert worst.value == pytest.approx(largest, abs=TOLERANCE)
+        best = best_case(problem, box, budget).value
+        assert best == pytest.approx(brute_force_best_case(problem, box, budget), abs=TOLERANCE)
+        assert best <= worst.value + TOLERANCE
+
+    @settings(max_examples=30)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_flip_is_below_exact_and_exact_within_all_bounds(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        exact = worst_case(problem, box, budget)
+        flip = worst_case(problem, box, budget, method="flip")
+        assert flip.value <= exact.value + TOLERANCE
+        for case in (exact, flip):
+            assert case.lower_bound <= exact.value + TOLERANCE
+            assert exact.value <= case.upper_bound + TOLERANCE
+
+    @settings(max_examples=20)
+    @given(problem=problems(), data=st.data())
+    def test_worst_case_grows_with_either_budget(
+        self, problem: TuningProblem, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        by_relative = [worst_case(problem, box, Budget(relative=e)).value for e in (0.0, 0.2, 1.0)]
+        by_absolute = [worst_case(problem, box, Budget(absolute=d)).value for d in (0.0, 0.1, 0.5)]
+        for values in (by_relative, by_absolute):
+            assert (np.diff(values) >= -TOLERANCE).all()
+
+    @settings(max_examples=20)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_no_model_of_the_set_is_worse(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        worst = worst_case(problem, box, budget)
+        assert in_near_optimal_set(problem, worst.coef, -worst.intercept, box, budget)
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            w, b = box * rng.uniform(-1.0, 1.0, len(box)), float(rng.normal())
+            if in_near_optimal_set(problem, w, b, box, budget, slack=0.0):
+                assert problem.val_loss(w, b) <= worst.value + TOLERANCE
+
+
+class TestPropositions:
+    @settings(max_examples=20)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_optimistic_optimum_is_below_the_worst_case_of_any_box(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        # Proposition 1: P_o* ≤ P_p(w̄) for every w̄, the optimistic and the pessimistic included.
+        optimistic = solve_optimistic(problem)
+        pessimistic = solve_pessimistic(problem, budget)
+        tried = (data.draw(boxes(problem)), optimistic.box, pessimistic.box)
+        for box in tried:
+            assert optimistic.objective <= worst_case(problem, box, budget).value + TOLERANCE
+        assert pessimistic.exact_worst_case.value == pytest.approx(
+            worst_case(problem, pessimistic.box, budget).value, abs=TOLERANCE
+        )
+
+    @settings(max_examples=5)
+    @given(problem=problems(n_features=1))
+    def test_pessimistic_value_grows_with_epsilon(self, problem: TuningProblem) -> None:
+        # Proposition 5, on the true P_p: P_o* ≤ P_p⁰ ≤ P_p^ε ≤ P_p^ε(w̄_o). The least worst case
+        # over any set of boxes obeys it too, if the set holds w̄_o.
+        optimistic = solve_optimistic(problem)
+        tried = [*grid_of_boxes(problem, 11), optimistic.box]
+        previous = optimistic.objective
+        for relative in (0.0, 0.2, 1.0):
+            budget = Budget(relative=relative)
+            least = min(worst_case(problem, box, budget).value for box in tried)
+            assert previous <= least + TOLERANCE
+            assert least <= worst_case(problem, optimistic.box, budget).value + TOLERANCE
+            previous = least
+
+    @settings(max_examples=20)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_flipping_all_labels_is_exact_for_the_zero_one_loss(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        # Theorem 1. Its proof uses I(y·f < 0) = 1 − I(ȳ·f < 0), which fails where f = 0: both
+        # sides count no error there. What holds is I(y·f < 0) = 1 − I(ȳ·f ≤ 0), hence
+        #     max #{y·f < 0} = |V| − min #{ȳ·f ≤ 0},
+        # that is, a score of 0 counts as an error against the flipped label. With the strict
+        # count on the right the equality becomes "≤" (see the next test for a gap).
+        box = data.draw(boxes(problem))
+        worst = worst_case(problem, box, budget, loss="zero_one").value
+        signs = np.array(sign_patterns(problem, box, budget))
+        closed = ((-signs <= 0) @ problem.val_weight).min()
+        strict = ((-signs < 0) @ problem.val_weight).min()
+        assert worst == pytest.approx(1.0 - closed, abs=TOLERANCE)
+        assert worst <= 1.0 - strict + TOLERANCE
+
+    def test_a_score_of_zero_breaks_the_strict_form_of_theorem_1(self) -> None:
+        # T at −1 and +1 in the box w̄ = 1 leaves one model, w = 1 and b = 0, which scores the only
+        # validation point 0: no error, whichever label it has. The strict form would say 1.
+        problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [1])
+        assert worst_case(problem, 1.0, loss="zero_one").value == 0.0
+        assert sign_patterns(problem, np.array([1.0]), Budget()) == [(0,)]
+
+
+class TestTieBreak:
+    @settings(max_examples=30)
+    @given(problem=problems())
+    def test_smallest_and_largest_box_frame_the_optimum(self, problem: TuningProblem) -> None:
+        smallest = solve_optimistic(problem, tie_break="smallest_box")
+        largest = solve_optimistic(problem, tie_break="largest_box")
+        assert smallest.certificate.ok
+        assert largest.certificate.ok
+        assert (smallest.box <= largest.box).all()
+        assert smallest.objective == pytest.approx(largest.objective, abs=1e-12)
+        for solution in (smallest, largest):
+            assert_limits_hold(solution)
+            assert in_near_optimal_set(
+                problem, solution.coef, -solution.intercept, solution.box, Budget()
+            )
+
+    @settings(max_examples=15)
+    @given(problem=problems(), budget=budgets())
+    def test_smallest_and_largest_box_frame_the_pessimistic_optimum(
+        self, problem: TuningProblem, budget: Budget
+    ) -> None:
+        smallest = solve_pessimistic(problem, budget, tie_break="smallest_box")
+        largest = solve_pessimistic(problem, budget, tie_break="largest_box")
+        assert smallest.certificate.ok
+        assert largest.certificate.ok
+        assert (smallest.box <= largest.box).all()
+        assert smallest.objective == pytest.approx(largest.objective, abs=1e-12)
+        for solution in (smallest, largest):
+            assert_limits_hold(solution)
+
+    def test_a_feature_without_multiplier_is_closed_in_one_and_open_in_the_other(self) -> None:
+        # The second feature is 0 on T, so training leaves w₂ free and its multiplier 0. On V the
+        # hinges are [1 − s − w₂]₊ and [1 − s + w₂]₊ with s = w₁ − b ≤ 1 for every trained model:
+        # their sum is 0 at s = 1 and w₂ = 0 alone.
+        problem = TuningProblem(
+            [[-1.0, 0.0], [1.0, 0.0]], [-1, 1], [[1.0, 1.0], [1.0, -1.0]], [1, 1]
+        )
+        smallest = solve_optimistic(problem, tie_break="smallest_box")
+        largest = solve_optimistic(problem, tie_break="largest_box")
+        assert smallest.objective == pytest.approx(0.0, abs=1e-9)
+        assert smallest.box[1] == pytest.approx(0.0, abs=1e-9)
+        assert largest.box[1] == 1.0
+
+    @settings(max_examples=10)
+    @given(problem=problems(), budget=budgets())
+    def test_the_same_problem_gives_the_same_answer(
+        self, problem: TuningProblem, budget: Budget
+    ) -> None:
+        for first, second in (
+            (solve_optimistic(problem), solve_optimistic(problem)),
+            (solve_pessimistic(problem, budget), solve_pessimistic(problem, budget)),
+        ):
+            assert np.array_equal(first.box, second.box)
+            assert np.array_equal(first.coef, second.coef)
+            assert first.intercept == second.intercept
+            assert first.objective == second.objective
+
+
+class TestSigns:
+    @settings(max_examples=20)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_models_have_the_sign_of_scikit_learn(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        answers = [
+            (solution.coef, solution.intercept, solution.objective)
+            for solution in (solve_optimistic(problem), solve_pessimistic(problem, budget))
+        ] + [
+            (case.coef, case.intercept, case.value)
+            for case in (worst_case(problem, box, budget), best_case(problem, box, budget))
+        ]
+        for coef, intercept, value in answers:
+            margins = problem.y_val * (problem.X_val @ coef + intercept)
+            assert problem.val_weight @ hinge(margins) == pytest.approx(value, abs=1e-9)
