@@ -1,0 +1,62 @@
+"""Tiny problems against brute force: ties, repeated rows, weights, lower limits, δ, part flips."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import brute_force_optimistic, brute_force_pessimistic
+from strategies import budgets, flip_masks, problems
+
+from pessimal.certificate import certify
+from pessimal.milp import solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.problem import Budget, TuningProblem
+from pessimal.solution import Status
+
+TOLERANCE = 2e-6
+
+
+@settings(max_examples=40)
+@given(problems())
+def test_optimistic_agrees_with_brute_force(problem: TuningProblem) -> None:
+    outcome = solve_optimistic_milp(problem)
+    found = problem.val_loss(outcome.w, outcome.b)
+    assert outcome.status is Status.OPTIMAL
+    assert abs(found - brute_force_optimistic(problem)) <= TOLERANCE
+    assert certify(problem, Budget(), None, outcome.box, outcome.w, outcome.b, found).ok
+
+
+@settings(max_examples=40)
+@given(st.data(), problems(), budgets(), st.sampled_from((1.0, 1000.0)))
+def test_pessimistic_agrees_with_brute_force_for_any_cap(
+    data: st.DataObject, problem: TuningProblem, budget: Budget, cap: float
+) -> None:
+    flipped = data.draw(flip_masks(problem))
+    outcome = solve_pessimistic_milp(problem, budget, flipped, multiplier_cap=cap)
+    found = problem.val_loss(outcome.w, outcome.b)
+    truth = brute_force_pessimistic(problem, budget, flipped)
+    assert outcome.status is Status.OPTIMAL
+    assert abs(found - truth) <= TOLERANCE
+    assert outcome.lower_bound <= truth + TOLERANCE
+    assert certify(problem, budget, flipped, outcome.box, outcome.w, outcome.b, found).ok
+
+
+def test_points_without_weight_change_nothing() -> None:
+    X_train, y_train = np.array([[-1.0, 0.3], [0.5, 1.0], [2.0, -1.0]]), np.array([-1, 1, 1])
+    X_val, y_val = np.array([[0.2, -0.4], [-0.3, 0.8], [5.0, 5.0]]), np.array([1, -1, -1])
+    padded = TuningProblem(
+        np.vstack([X_train, [[3.0, 3.0]]]), np.append(y_train, -1), X_val, y_val,
+        train_weight=[1.0, 1.0, 1.0, 0.0], val_weight=[1.0, 1.0, 0.0],
+    )  # fmt: skip
+    bare = TuningProblem(X_train, y_train, X_val[:2], y_val[:2])
+    for budget in (Budget(), Budget(0.2, 0.05)):
+        with_padding = solve_pessimistic_milp(padded, budget, np.array([True, True, True]))
+        without = solve_pessimistic_milp(bare, budget, np.array([True, True]))
+        assert with_padding.status is without.status is Status.OPTIMAL
+        assert (
+            abs(
+                padded.val_loss(with_padding.w, with_padding.b)
+                - bare.val_loss(without.w, without.b)
+            )
+            <= TOLERANCE
+        )

@@ -1,0 +1,213 @@
+"""Time limits, Ctrl-C, absent packages, licences: an honest status or a plain sentence."""
+
+from __future__ import annotations
+
+import _thread
+import importlib.util
+import json
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pessimal.certificate import certify
+from pessimal.errors import InvalidInputError, MissingExtraError, SolverError
+from pessimal.milp import SOLVERS, solve, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.milp.native import Answer, Job, Solver
+from pessimal.milp.programs import Range, optimistic_program, pessimistic_program
+from pessimal.milp.solvers import find_solver
+from pessimal.milp.standard_form import standard_form
+from pessimal.problem import Budget, TuningProblem
+from pessimal.solution import Status
+from pessimal.training.linear import Program
+
+TRAPS = json.loads((Path(__file__).parent / "traps.json").read_text())
+LARGE = TRAPS["cases"][1]
+"""A draw that no solver finishes within a tenth of a second."""
+
+MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
+
+
+@pytest.fixture
+def small() -> TuningProblem:
+    return TuningProblem([[-1.0], [0.5], [1.0]], [-1, -1, 1], [[0.2], [-0.3]], [1, -1])
+
+
+@pytest.fixture
+def large() -> TuningProblem:
+    return TuningProblem(**TRAPS["instances"][LARGE["instance"]])
+
+
+def use(monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Program, float], Job]) -> None:
+    monkeypatch.setattr(solve, "find_solver", lambda _: Solver("Fake 1.0", prepare))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_tiny_time_limit_leaves_a_certified_point_and_a_valid_bound(
+    solver: str, large: TuningProblem
+) -> None:
+    if importlib.util.find_spec(MODULES[solver]) is None:
+        pytest.skip(f"{MODULES[solver]} is not installed")
+    flipped = np.ones(large.n_val, dtype=np.bool_)
+    outcome = solve_pessimistic_milp(large, Budget(), flipped, solver, time_limit=0.02)
+    found = large.val_loss(outcome.w, outcome.b)
+    assert outcome.status is Status.TIME_LIMIT
+    assert 0.0 <= outcome.lower_bound <= LARGE["objective"] + 1e-6 <= found + 2e-6
+    assert certify(large, Budget(), flipped, outcome.box, outcome.w, outcome.b, found).ok
+
+
+def test_a_tiny_time_limit_on_the_optimistic_program_too(small: TuningProblem) -> None:
+    outcome = solve_optimistic_milp(small, time_limit=1e-6)
+    found = small.val_loss(outcome.w, outcome.b)
+    assert outcome.status is Status.TIME_LIMIT
+    assert outcome.lower_bound == 0.0
+    assert certify(small, Budget(), None, outcome.box, outcome.w, outcome.b, found).ok
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_ctrl_c_stops_the_solver_and_keeps_the_best_point(
+    solver: str, large: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if importlib.util.find_spec(MODULES[solver]) is None:
+        pytest.skip(f"{MODULES[solver]} is not installed")
+    real = find_solver(solver)
+
+    def prepare(program: Program, time_limit: float) -> Job:
+        job = real.prepare(program, time_limit)
+
+        def run() -> object:
+            _thread.interrupt_main()
+            return job.run()
+
+        return replace(job, run=run)
+
+    use(monkeypatch, prepare)
+    flipped = np.ones(large.n_val, dtype=np.bool_)
+    outcome = solve_pessimistic_milp(large, Budget(), flipped, solver)
+    found = large.val_loss(outcome.w, outcome.b)
+    assert outcome.status is Status.INTERRUPTED
+    # The tail was never looked at, so that nothing but 0 bounds it.
+    assert outcome.lower_bound == 0.0
+    assert certify(large, Budget(), flipped, outcome.box, outcome.w, outcome.b, found).ok
+
+
+def test_ctrl_c_keeps_the_bound_of_a_single_program(
+    small: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = threading.Event()
+
+    def prepare(_program: Program, _time_limit: float) -> Job:
+        def run() -> object:
+            _thread.interrupt_main()
+            return stopped.wait()
+
+        return Job(run, stopped.set, lambda: Answer(None, 0.001, Status.OPTIMAL, 7))
+
+    use(monkeypatch, prepare)
+    outcome = solve_optimistic_milp(small)
+    assert stopped.is_set()
+    assert (outcome.status, outcome.lower_bound, outcome.nodes) == (Status.INTERRUPTED, 0.001, 7)
+
+
+def test_an_end_the_adaptor_does_not_know_proves_nothing(
+    small: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Answer(None, 99.0, Status.NOT_PROVED, 0)
+    use(monkeypatch, lambda _program, _limit: Job(lambda: None, lambda: None, lambda: answer))
+    outcome = solve_optimistic_milp(small)
+    assert outcome.status is Status.NOT_PROVED
+    assert outcome.lower_bound == 0.0
+    assert any("not proved" in note for note in outcome.notes)
+
+
+def test_an_answer_that_fails_the_certificate_is_not_reported(
+    small: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that claims objective 0 at w = 0, b = 0 in the full box."""
+
+    def prepare(program: Program, _time_limit: float) -> Job:
+        x = np.where(np.isinf(program.lower), 0.0, np.maximum(program.lower, 0.0))
+        return Job(lambda: None, lambda: None, lambda: Answer(x, 0.0, Status.OPTIMAL, 1))
+
+    use(monkeypatch, prepare)
+    outcome = solve_optimistic_milp(small)
+    found = small.val_loss(outcome.w, outcome.b)
+    assert outcome.status is Status.NOT_PROVED
+    assert outcome.lower_bound == 0.0
+    assert certify(small, Budget(), None, outcome.box, outcome.w, outcome.b, found).ok
+
+
+def test_an_unknown_solver_is_refused_with_the_four_that_exist(small: TuningProblem) -> None:
+    with pytest.raises(InvalidInputError, match="'highs', 'scip', 'gurobi', 'cplex'"):
+        solve_optimistic_milp(small, solver="glpk")
+
+
+@pytest.mark.parametrize("solver", ["scip", "gurobi", "cplex"])
+def test_an_absent_package_is_named_with_its_extra(
+    solver: str, small: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, MODULES[solver], None)
+    with pytest.raises(MissingExtraError, match=rf"{MODULES[solver]}.*pessimal\[solvers\]"):
+        solve_optimistic_milp(small, solver=solver)
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "Model too large for size-limited license; visit https://example.org",
+        "CPLEX Error  1016: Community Edition. Problem size limits exceeded.",
+    ],
+)
+def test_a_licence_that_is_too_small_is_said_in_one_plain_sentence(
+    complaint: str, small: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(_program: Program, _time_limit: float) -> Job:
+        raise RuntimeError(complaint)
+
+    use(monkeypatch, prepare)
+    with pytest.raises(SolverError, match="solver='highs' or solver='scip'") as caught:
+        solve_optimistic_milp(small)
+    assert caught.value.__suppress_context__
+
+
+def test_a_failure_of_a_solver_in_its_thread_is_reported(
+    small: TuningProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode() -> None:
+        raise OSError("out of\nluck")
+
+    answer: Any = None
+    use(monkeypatch, lambda _program, _limit: Job(explode, lambda: None, lambda: answer))
+    with pytest.raises(SolverError, match=r"Fake 1.0 failed \(out of luck\)"):
+        solve_optimistic_milp(small)
+
+
+@pytest.mark.parametrize("time_limit", [0.0, -1.0, float("nan")])
+def test_a_time_limit_must_be_positive(time_limit: float, small: TuningProblem) -> None:
+    with pytest.raises(InvalidInputError, match="time_limit"):
+        solve_optimistic_milp(small, time_limit=time_limit)
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_multiplier_cap_must_be_positive_and_finite(cap: float, small: TuningProblem) -> None:
+    flipped = np.ones(small.n_val, dtype=np.bool_)
+    with pytest.raises(InvalidInputError, match="multiplier_cap"):
+        solve_pessimistic_milp(small, Budget(), flipped, multiplier_cap=cap)
+
+
+def test_every_big_m_states_its_reason_and_no_multiplier_is_unbounded(small: TuningProblem) -> None:
+    flipped = np.ones(small.n_val, dtype=np.bool_)
+    tail = Range(kappa=(0.0, 0.01), lam=(1.0, 1.0))
+    for program in (
+        optimistic_program(small),
+        pessimistic_program(small, Budget(0.2), flipped, tail),
+    ):
+        assert all(m.reason and np.isfinite(m.value).all() for m in program.big_m.values())
+        form = standard_form(program)
+        # Only g, the validation losses, may be as large as it takes.
+        assert np.isinf(form.matrices.upper).sum() == small.n_val
