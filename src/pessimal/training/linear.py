@@ -15,7 +15,7 @@ import numpy as np
 
 from pessimal.errors import SolverError
 from pessimal.problem import Mask, Matrix, Vector
-from pessimal.tolerances import CUTOFF, INTEGRALITY, LP_FEASIBILITY
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,6 @@ def solve_integer(program: Program, start: Vector, time_limit: float) -> Integer
     highs = _load(program)
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", CUTOFF)
-    highs.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
     if time_limit < np.inf:
         highs.setOptionValue("time_limit", max(0.0, time_limit))
     solution = highspy.HighsSolution()
