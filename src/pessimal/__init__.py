@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 
+from pessimal.auditing import AuditReport, audit, audit_estimator
 from pessimal.datasets import load_cancer, load_diabetes
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import TuningSolution
@@ -11,9 +12,12 @@ from pessimal.views import solve_optimistic, solve_pessimistic
 __version__ = version("pessimal")
 
 __all__ = [
+    "AuditReport",
     "Budget",
     "TuningProblem",
     "TuningSolution",
+    "audit",
+    "audit_estimator",
     "best_case",
     "load_cancer",
     "load_diabetes",

@@ -1,0 +1,142 @@
+"""The extremes of the near-optimal set Ψ on the validation data.
+
+The best loss and every score range are linear programs. The worst loss, the best and the worst
+error and the discrepancy are mixed-integer programs with proved bounds (`pessimal.worst_case`).
+
+An error is ``y·score < 0``, so a score of 0 is none. Models that gain by such a score alone are
+not looked for, but the bounds allow for them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pessimal.auditing.report import ExtremeModel
+from pessimal.errors import InvalidInputError
+from pessimal.fitted import LinearModel
+from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.tolerances import STRICT
+from pessimal.training import best_case, worst_case
+from pessimal.training.worst import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Both ends of the losses at one budget."""
+
+    best_loss: ExtremeModel
+    worst_loss: ExtremeModel
+    worst_error: ExtremeModel
+
+
+class Clock:
+    """Shares what is left of a time limit among the programs still to be solved."""
+
+    def __init__(self, seconds: float | None, programs: int) -> None:
+        if seconds is not None and not seconds > 0.0:
+            raise InvalidInputError(
+                f"time_limit is {seconds!r}; pass a positive number of seconds or None"
+            )
+        self._deadline = None if seconds is None else time.perf_counter() + seconds
+        self._programs = programs
+
+    def share(self) -> float | None:
+        """Seconds for the next program."""
+        if self._deadline is None:
+            return None
+        left = max(self._deadline - time.perf_counter(), 1e-9)
+        self._programs -= 1
+        return left / (self._programs + 1)
+
+
+def growing_ends(
+    problem: TuningProblem, box: Vector, budget: Budget, grid: list[float], clock: Clock
+) -> list[Ends]:
+    """Both ends at each ε of the grid, smallest first.
+
+    A model of a smaller budget is one of a larger, so the better of the two stands: that keeps
+    the curves monotone even when time is short.
+    """
+    ends: list[Ends] = []
+    for epsilon in grid:
+        at = replace(budget, relative=epsilon)
+        best = best_case(problem, box, at)
+        now = Ends(
+            ExtremeModel(best.value, best.value, best.coef, best.intercept),
+            _worst(problem, box, at, "hinge", clock),
+            _worst(problem, box, at, "zero_one", clock),
+        )
+        if ends:
+            now = Ends(
+                min(now.best_loss, ends[-1].best_loss, key=lambda end: end.value),
+                _larger(now.worst_loss, ends[-1].worst_loss),
+                _larger(now.worst_error, ends[-1].worst_error),
+            )
+        ends.append(now)
+    return ends
+
+
+def _larger(now: ExtremeModel, before: ExtremeModel) -> ExtremeModel:
+    if now.value >= before.value:
+        return now
+    return replace(before, bound=max(now.bound, before.value))
+
+
+def _worst(
+    problem: TuningProblem, box: Vector, budget: Budget, loss: Loss, clock: Clock
+) -> ExtremeModel:
+    worst = worst_case(problem, box, budget, loss=loss, time_limit=clock.share())
+    bound = worst.upper_bound
+    if loss == "zero_one":
+        # All points weigh the same, so errors come in whole points.
+        n = problem.n_val
+        bound = max(worst.value, math.floor(bound * n + STRICT) / n)
+    return ExtremeModel(worst.value, bound, worst.coef, worst.intercept)
+
+
+def best_error(
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    here: Ends,
+    low: Vector,
+    high: Vector,
+    clock: Clock,
+) -> ExtremeModel:
+    """Least error over Ψ: as many points right as can be, i.e. wrong with labels flipped.
+
+    The bound of the flipped problem leaves out points whose margin can reach 0 but not exceed it;
+    they are no errors either, so they are added.
+    """
+    right = _worst(_relabelled(problem, -problem.y_val), box, budget, "zero_one", clock)
+    largest_margin = np.where(problem.y_val > 0.0, high, -low)
+    on_zero = np.abs(largest_margin) <= STRICT
+    bound = max(0.0, 1.0 - right.bound - float(on_zero.mean()))
+    models = (right, here.best_loss, here.worst_loss, here.worst_error)
+    best = min(models, key=lambda model: error(problem, model.coef, model.intercept))
+    value = error(problem, best.coef, best.intercept)
+    return ExtremeModel(value, min(value, bound), best.coef, best.intercept)
+
+
+def discrepancy(
+    problem: TuningProblem, box: Vector, budget: Budget, model: LinearModel, clock: Clock
+) -> ExtremeModel:
+    """Largest error over Ψ when the model's own predictions are taken for the labels."""
+    predicted = np.where(problem.X_val @ model.coef + model.intercept > 0.0, 1.0, -1.0)
+    return _worst(_relabelled(problem, predicted), box, budget, "zero_one", clock)
+
+
+def _relabelled(problem: TuningProblem, y_val: Vector) -> TuningProblem:
+    return TuningProblem(
+        problem.X_train, problem.y_train, problem.X_val, y_val, upper=problem.upper
+    )
+
+
+def error(problem: TuningProblem, coef: Vector, intercept: float) -> float:
+    """Share of the validation points that a model misclassifies."""
+    margins = problem.y_val * (problem.X_val @ coef + intercept)
+    return float(problem.val_weight[margins < -STRICT].sum())

@@ -1,0 +1,76 @@
+"""The audit report as a figure: losses against ε, and the range of every validation score.
+
+Colours are those of Okabe and Ito, which colour-blind readers tell apart; every one of them comes
+with a shape or a line style of its own. The figure is made without pyplot, so nothing global
+changes and nothing stays open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from pessimal.auditing.report import AuditReport
+
+BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#666666"
+
+
+def draw(report: AuditReport) -> Figure:
+    """Draw both panels."""
+    figure = Figure(figsize=(11.0, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(2, 3))
+    _losses(left, report)
+    _ranges(right, report)
+    return figure
+
+
+def _losses(axes: Axes, report: AuditReport) -> None:
+    curve, chosen = report.curve, report.reference
+    axes.fill_between(curve.epsilons, curve.best_loss, curve.worst_loss, color=GREY, alpha=0.12)
+    axes.fill_between(
+        curve.epsilons, curve.worst_loss, curve.worst_loss_bound, color=VERMILION, alpha=0.25
+    )
+    axes.plot(curve.epsilons, curve.worst_loss, "s-", color=VERMILION, label="worst model")
+    axes.plot(curve.epsilons, curve.best_loss, "o-", color=BLUE, label="best model")
+    axes.axhline(chosen.loss, color="black", linestyle="--", linewidth=1.0, label=chosen.name)
+    axes.axvline(report.budget.relative, color=GREY, linestyle=":", linewidth=1.0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel("ε (share of the least training loss)")
+    axes.set_ylabel("validation loss (mean hinge)")
+    axes.set_title("Equally good in training")
+    axes.legend(frameon=False)
+
+
+def _ranges(axes: Axes, report: AuditReport) -> None:
+    order = np.argsort(report.score_low + report.score_high, kind="stable")
+    low, high = report.score_low[order], report.score_high[order]
+    ambiguous = report.ambiguous[order]
+    place = np.arange(report.n_val)
+    for mask, color, width, name in (
+        (~ambiguous, BLUE, 1.5, "all agree"),
+        (ambiguous, ORANGE, 4.0, "models disagree (ambiguous)"),
+    ):
+        axes.vlines(place[mask], low[mask], high[mask], color=color, linewidth=width, label=name)
+    scores = report.reference.scores[order]
+    labels = report.labels[order]
+    for label, marker in zip(report.classes, "v^", strict=True):
+        mask = labels == label
+        axes.plot(
+            place[mask],
+            scores[mask],
+            marker,
+            color="black",
+            markersize=5,
+            # A class may be called anything, dollar signs and leading underscores included.
+            label=f"true class {label!s}".replace("$", r"\$"),
+        )
+    axes.axhline(0.0, color=GREY, linewidth=1.0)
+    axes.set_xlabel("validation points, by the middle of their range")
+    axes.set_ylabel("score (its sign is the predicted class)")
+    axes.set_title(f"Ambiguity {report.ambiguity:.0%}, marks: {report.reference.name}")
+    axes.set_xticks([])
+    axes.legend(frameon=False, fontsize="small")

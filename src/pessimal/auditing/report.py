@@ -1,0 +1,211 @@
+"""The audit's result: best and worst of all models that train equally well."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from pessimal.auditing.html import as_html
+from pessimal.auditing.plots import draw
+from pessimal.auditing.text import as_text
+from pessimal.labels import Classes
+from pessimal.problem import Budget, Mask, Vector
+from pessimal.tolerances import OPTIMAL_GAP, STRICT
+
+
+@dataclass(frozen=True, eq=False)
+class ExtremeModel:
+    """A near-optimal model at one end of a range, and how far the range can reach at most.
+
+    Attributes
+    ----------
+    value : float
+        What the model attains, recomputed from the data.
+    bound : float
+        No near-optimal model goes beyond: a lower bound at the best end, an upper bound at the
+        worst. It equals `value` up to rounding unless time ran out, or a score of 0 is in play.
+    coef, intercept : ndarray of shape (p,), float
+        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
+    """
+
+    value: float
+    bound: float
+    coef: Vector = field(repr=False)
+    intercept: float = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Best and worst cases as the training budget grows with ε.
+
+    Attributes
+    ----------
+    epsilons : ndarray of shape (n,)
+        Increasing; δ is the same for all.
+    best_loss, worst_loss, worst_loss_bound : ndarray of shape (n,)
+        Mean hinge loss on the validation data, attained, and the proved upper bound.
+    worst_error, worst_error_bound : ndarray of shape (n,)
+        Share of misclassified validation points, attained, and the proved upper bound.
+    """
+
+    epsilons: Vector
+    best_loss: Vector
+    worst_loss: Vector
+    worst_loss_bound: Vector
+    worst_error: Vector
+    worst_error_bound: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceModel:
+    """The model that was chosen, to which the others are compared.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    coef, intercept : ndarray of shape (p,), float
+        The score is ``X @ coef + intercept``.
+    train_loss, loss : float
+        Mean hinge loss on the training and on the validation data.
+    error : float
+        Share of validation points with ``y·score < 0``.
+    scores : ndarray of shape (n_val,)
+        Scores of the validation points.
+    """
+
+    name: str
+    coef: Vector = field(repr=False)
+    intercept: float = field(repr=False)
+    train_loss: float
+    loss: float
+    error: float
+    scores: Vector = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """How far apart models can be that train equally well; see `audit`.
+
+    Attributes
+    ----------
+    best_loss, worst_loss : ExtremeModel
+        Least and largest mean hinge loss on the validation data over all near-optimal models.
+    best_error, worst_error : ExtremeModel
+        The same for the share of validation points with ``y·score < 0``.
+    discrepancy : ExtremeModel
+        Largest share of validation points that a near-optimal model labels differently from the
+        reference model.
+    score_low, score_high : ndarray of shape (n_val,)
+        Range of each validation point's score over all near-optimal models.
+    curve : Curve
+        Best and worst cases against ε.
+    reference : ReferenceModel
+        The model that was chosen: a training optimum, or the audited estimator.
+    least_train_loss, train_limit : float
+        Least training loss in the box, and the largest one that counts as near-optimal.
+    budget : Budget
+        ε and δ.
+    box : ndarray of shape (p,)
+        Limits on the sizes of the coefficients.
+    n_train : int
+        Number of training points.
+    classes : tuple
+        The class with negative scores and the class with positive scores.
+    labels : ndarray of shape (n_val,)
+        Labels of the validation points, as given.
+    feature_names : tuple of str
+        Columns of the data, as given or numbered.
+    index : pandas.Index
+        Names of the validation points, as given or numbered.
+    notes : tuple of str
+        What a reader must know to read the numbers.
+
+    Examples
+    --------
+    >>> from pessimal.auditing import audit
+    >>> report = audit([[-1.0], [1.0]], ["no", "yes"], [[0.5], [-2.0]], ["yes", "no"], delta=0.5)
+    >>> round(report.worst_loss.bound, 6), report.ambiguity
+    (0.75, 0.5)
+    >>> report.to_frame()
+      label  low  high  ambiguous
+    0   yes -0.5   1.5       True
+    1    no -3.0  -0.5      False
+    """
+
+    best_loss: ExtremeModel
+    worst_loss: ExtremeModel
+    best_error: ExtremeModel
+    worst_error: ExtremeModel
+    discrepancy: ExtremeModel
+    score_low: Vector = field(repr=False)
+    score_high: Vector = field(repr=False)
+    curve: Curve = field(repr=False)
+    reference: ReferenceModel
+    least_train_loss: float
+    train_limit: float
+    budget: Budget
+    box: Vector = field(repr=False)
+    n_train: int
+    classes: Classes
+    labels: NDArray[Any] = field(repr=False)
+    feature_names: tuple[str, ...] = field(repr=False)
+    index: pd.Index = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
+
+    @property
+    def n_val(self) -> int:
+        """Number of validation points."""
+        return len(self.labels)
+
+    @property
+    def ambiguous(self) -> Mask:
+        """Points to which some near-optimal models give a positive, some a negative score."""
+        return np.asarray((self.score_low < -STRICT) & (self.score_high > STRICT))
+
+    @property
+    def ambiguity(self) -> float:
+        """Share of the validation points on which near-optimal models disagree."""
+        return float(self.ambiguous.mean())
+
+    @property
+    def guarantee(self) -> str:
+        """The audit in one sentence, from the proved bounds, rounded upwards."""
+        loss = math.ceil((self.worst_loss.bound - OPTIMAL_GAP) * 1e4) / 1e4
+        n_errors = round(self.worst_error.bound * self.n_val)
+        return (
+            f"No model that trains this well does worse than a mean hinge loss of {loss:.4f} and "
+            f"{n_errors} of {self.n_val} points wrong on your validation data."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a validation point: label, range of its score, ambiguous or not."""
+        return pd.DataFrame(
+            {
+                "label": self.labels,
+                "low": self.score_low,
+                "high": self.score_high,
+                "ambiguous": self.ambiguous,
+            },
+            index=self.index,
+        )
+
+    def plot(self) -> Figure:
+        """Draw losses against ε, and the score range of every validation point."""
+        return draw(self)
+
+    def summary(self) -> str:
+        """Return the report as text for a terminal."""
+        return as_text(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

@@ -1,0 +1,93 @@
+"""What users hand in: tables with names, labels of any two classes, pipelines.
+
+A `Study` is the same data as a `TuningProblem` together with the names that a report needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from pessimal.errors import InvalidInputError
+from pessimal.labels import Classes, column, signs
+from pessimal.problem import TuningProblem, Vector, feature_vector
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A box and its data, with the names of classes, features and validation points."""
+
+    problem: TuningProblem
+    box: Vector
+    classes: Classes
+    labels: NDArray[Any]
+    feature_names: tuple[str, ...]
+    index: pd.Index
+
+
+def read_study(
+    X_train: ArrayLike,
+    y_train: ArrayLike,
+    X_val: ArrayLike,
+    y_val: ArrayLike,
+    box: ArrayLike,
+    classes: Classes,
+) -> Study:
+    """Validate data and box; keep the names of a pandas table."""
+    _require_same_columns(X_train, X_val)
+    data = (X_train, signs("y_train", y_train, classes), X_val, signs("y_val", y_val, classes))
+    limits = feature_vector("box", box, TuningProblem(*data).n_features)
+    if not limits.any():
+        raise InvalidInputError("box is 0 for every feature; let at least one coefficient move")
+    problem = TuningProblem(*data, upper=limits)
+    return Study(
+        problem=problem,
+        box=limits,
+        classes=classes,
+        labels=column("y_val", y_val),
+        feature_names=_feature_names(X_train, problem.n_features),
+        index=X_val.index if isinstance(X_val, pd.DataFrame) else pd.RangeIndex(problem.n_val),
+    )
+
+
+def through_steps(pipeline: Pipeline, X: ArrayLike) -> Any:
+    """Transform a table by all steps of a pipeline but the last; keep its index."""
+    if len(pipeline) == 1:
+        return X
+    steps = pipeline[:-1]
+    values = steps.transform(X)
+    if isinstance(values, pd.DataFrame):
+        return values
+    if sparse.issparse(values):
+        values = values.toarray()
+    try:
+        names = steps.get_feature_names_out()
+    except (AttributeError, ValueError):
+        # A step that cannot name its columns leaves them numbered.
+        names = [f"x{j}" for j in range(values.shape[1])]
+    index = X.index if isinstance(X, pd.DataFrame) else None
+    return pd.DataFrame(values, index=index, columns=names)
+
+
+def _require_same_columns(X_train: ArrayLike, X_val: ArrayLike) -> None:
+    if not (isinstance(X_train, pd.DataFrame) and isinstance(X_val, pd.DataFrame)):
+        return
+    train, val = list(X_train.columns), list(X_val.columns)
+    if len(train) == len(val) and train != val:
+        first = next(k for k, names in enumerate(zip(train, val, strict=True)) if len({*names}) > 1)
+        raise InvalidInputError(
+            f"X_val has column {val[first]!r} where X_train has {train[first]!r}; "
+            "pass the same columns in the same order"
+        )
+
+
+def _feature_names(X: ArrayLike, n_features: int) -> tuple[str, ...]:
+    if isinstance(X, pd.DataFrame):
+        return tuple(str(name) for name in X.columns)
+    return tuple(f"x{j}" for j in np.arange(n_features))

@@ -1,0 +1,71 @@
+"""The audit report in words and columns, for a terminal; its phrases serve the web page too."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from pessimal.tolerances import OPTIMAL_GAP
+
+if TYPE_CHECKING:
+    from pessimal.auditing.report import AuditReport, ExtremeModel
+
+WIDTH = 80
+
+
+def as_text(report: AuditReport) -> str:
+    """Write the report in lines of at most 80 characters."""
+    columns = [
+        f"{name:<18}" + "".join(f"{cell:>12}" for cell in cells) for name, *cells in table(report)
+    ]
+    sentences = [*findings(report), report.guarantee, *(f"Note: {note}" for note in report.notes)]
+    return "\n\n".join(
+        [
+            textwrap.fill(scope(report), WIDTH),
+            "\n".join(columns),
+            *(textwrap.fill(sentence, WIDTH) for sentence in sentences),
+        ]
+    )
+
+
+def scope(report: AuditReport) -> str:
+    """Say which models are audited, and on what."""
+    return (
+        "Audit of all linear models with coefficients in the box and a mean hinge loss of at most "
+        f"{report.train_limit:.4f} in training (least possible {report.least_train_loss:.4f}, "
+        f"epsilon {report.budget.relative:g}, delta {report.budget.absolute:.4g}). "
+        f"{report.n_train} training points, {report.n_val} validation points, "
+        f"{len(report.feature_names)} features."
+    )
+
+
+def table(report: AuditReport) -> list[tuple[str, ...]]:
+    """Loss and error of the best, the chosen and the worst model, between their proved bounds."""
+
+    def row(name: str, form: str, *values: float) -> tuple[str, ...]:
+        return (name, *(format(value, form) for value in values))
+
+    def ends(best: ExtremeModel, chosen: float, worst: ExtremeModel) -> tuple[float, ...]:
+        return best.bound, best.value, chosen, worst.value, worst.bound
+
+    chosen = report.reference
+    return [
+        ("on validation data", "at least", "best", "chosen", "worst", "at most"),
+        row("mean hinge loss", ".4f", *ends(report.best_loss, chosen.loss, report.worst_loss)),
+        row("error", ".1%", *ends(report.best_error, chosen.error, report.worst_error)),
+    ]
+
+
+def findings(report: AuditReport) -> list[str]:
+    """Ambiguity and discrepancy, one sentence each."""
+    n, negative, positive = report.n_val, *report.classes
+    change = report.discrepancy
+    n_changed = round(change.value * n)
+    proved = change.bound - change.value <= OPTIMAL_GAP
+    most = "" if proved else f" and at most {change.bound:.1%}"
+    return [
+        f"Ambiguity {report.ambiguity:.1%}: for {report.ambiguous.sum()} of {n} validation points "
+        f"some of these models say {negative!s} and others {positive!s}.",
+        f"Discrepancy {change.value:.1%}{most}: one of these models labels {n_changed} of "
+        f"{n} validation points differently from the chosen model, {report.reference.name}.",
+    ]

@@ -1,0 +1,110 @@
+"""Two classes of any kind as −1 and +1.
+
+Inside the package labels are −1 and +1; a user has "benign" and "malignant", 0 and 1, True and
+False. The class that sorts last is +1, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from pessimal.errors import InvalidInputError
+from pessimal.problem import Vector
+
+Classes: TypeAlias = tuple[Any, Any]
+"""The two labels, that of −1 first."""
+
+
+def two_classes(name: str, y: ArrayLike) -> Classes:
+    """Return the two classes that `y` holds, in sorted order.
+
+    Parameters
+    ----------
+    name : str
+        What to call `y` in an error.
+    y : array-like of shape (n,)
+        Labels.
+
+    Returns
+    -------
+    tuple
+        The class that stands for −1 and the one that stands for +1.
+
+    Examples
+    --------
+    >>> two_classes("y", ["spam", "ham", "spam"])
+    ('ham', 'spam')
+    """
+    labels = column(name, y)
+    try:
+        classes = sorted(set(labels.tolist()))
+    except TypeError:
+        raise InvalidInputError(
+            f"{name} mixes labels that cannot be sorted; pass two classes of one type"
+        ) from None
+    if len(classes) != 2:
+        raise InvalidInputError(
+            f"{name} holds {len(classes)} class(es), {_listed(classes)}; pass labels of two classes"
+        )
+    return classes[0], classes[1]
+
+
+def signs(name: str, y: ArrayLike, classes: Classes) -> Vector:
+    """Recode labels as −1 and +1.
+
+    Parameters
+    ----------
+    name : str
+        What to call `y` in an error.
+    y : array-like of shape (n,)
+        Labels, of one class or of both.
+    classes : tuple
+        The class that stands for −1 and the one that stands for +1.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> signs("y", ["spam", "ham"], ("ham", "spam"))
+    array([ 1., -1.])
+    """
+    labels = column(name, y).tolist()
+    sign = {classes[0]: -1.0, classes[1]: 1.0}
+    unknown = [label for label in labels if label not in sign]
+    if unknown:
+        raise InvalidInputError(
+            f"{name} contains the label {unknown[0]!r}; the classes are {_listed(classes)}"
+        )
+    return np.array([sign[label] for label in labels])
+
+
+def column(name: str, y: ArrayLike) -> NDArray[Any]:
+    """Return labels as a one-dimensional array without gaps.
+
+    Examples
+    --------
+    >>> column("y", ["a", "b"]).shape
+    (2,)
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InvalidInputError(
+            f"{name} has shape {labels.shape}; pass one label a row, in one dimension"
+        )
+    missing = np.asarray(pd.isna(labels))
+    if missing.any():
+        raise InvalidInputError(
+            f"{name} has no label at position {int(missing.argmax())}; drop the rows without one"
+        )
+    return labels
+
+
+def _listed(classes: Any) -> str:
+    shown = [repr(label) for label in classes[:5]]
+    return ", ".join([*shown, "..."] if len(classes) > 5 else shown) or "none"

@@ -1,0 +1,276 @@
+"""The audit against brute force over all near-optimal models, by scipy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles import (
+    brute_force_best_case,
+    brute_force_worst_case,
+    in_near_optimal_set,
+    sign_patterns,
+)
+from strategies import boxes, budgets, problems
+
+from pessimal.auditing import AuditReport, audit
+from pessimal.errors import InvalidInputError
+from pessimal.problem import Budget, TuningProblem, Vector
+
+TOLERANCE = 1e-6
+
+
+def plain(problem: TuningProblem) -> TuningProblem:
+    """Drop weights and lower limits, which an audit does not have."""
+    return TuningProblem(
+        problem.X_train, problem.y_train, problem.X_val, problem.y_val, upper=problem.upper
+    )
+
+
+def run(problem: TuningProblem, box: Vector, budget: Budget, **options: Any) -> AuditReport:
+    return audit(
+        problem.X_train,
+        problem.y_train,
+        problem.X_val,
+        problem.y_val,
+        box=box,
+        epsilon=budget.relative,
+        delta=budget.absolute,
+        **{"epsilons": (), **options},
+    )
+
+
+def random_problem(seed: int, n_train: int = 10, n_val: int = 8, p: int = 3) -> TuningProblem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_train + n_val, p))
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0.0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return TuningProblem(X[:n_train], y[:n_train], X[n_train:], y[n_train:])
+
+
+@settings(max_examples=30)
+@given(problem=problems(), budget=budgets(), data=st.data())
+def test_both_ends_of_the_loss_are_the_enumerated_ones(
+    problem: TuningProblem, budget: Budget, data: st.DataObject
+) -> None:
+    problem, box = plain(problem), data.draw(boxes(problem))
+    assume(box.any())
+    report = run(problem, box, budget)
+    best, worst = report.best_loss, report.worst_loss
+    assert best.value == pytest.approx(brute_force_best_case(problem, box, budget), abs=TOLERANCE)
+    largest = brute_force_worst_case(problem, box, budget)
+    assert worst.value == pytest.approx(largest, abs=TOLERANCE)
+    assert worst.bound == pytest.approx(largest, abs=TOLERANCE)
+    for end in (best, worst):
+        assert problem.val_loss(end.coef, -end.intercept) == end.value
+        assert in_near_optimal_set(problem, end.coef, -end.intercept, box, budget)
+
+
+@settings(max_examples=30)
+@given(problem=problems(), budget=budgets(), data=st.data())
+def test_errors_ambiguity_and_discrepancy_follow_from_the_signs_that_occur(
+    problem: TuningProblem, budget: Budget, data: st.DataObject
+) -> None:
+    problem, box = plain(problem), data.draw(boxes(problem))
+    assume(box.any())
+    report = run(problem, box, budget)
+    patterns = np.array(sign_patterns(problem, box, budget))
+
+    most_wrong = (patterns < 0).mean(axis=1).max()
+    assert report.worst_error.value == pytest.approx(most_wrong)
+    assert report.worst_error.bound >= most_wrong - TOLERANCE
+
+    # A score of 0 is no error, but models are sought that have the right sign.
+    assert report.best_error.bound <= (patterns < 0).mean(axis=1).min() + TOLERANCE
+    assert report.best_error.value >= (patterns < 0).mean(axis=1).min() - TOLERANCE
+    assert report.best_error.value <= (patterns <= 0).mean(axis=1).min() + TOLERANCE
+
+    both_signs = (patterns < 0).any(axis=0) & (patterns > 0).any(axis=0)
+    assert report.ambiguous.tolist() == both_signs.tolist()
+    assert report.ambiguity == pytest.approx(both_signs.mean())
+
+    predicted = np.where(report.reference.scores > 0.0, 1.0, -1.0)
+    opposite = -predicted * problem.y_val
+    most_changed = (patterns == opposite).mean(axis=1).max()
+    assert report.discrepancy.value == pytest.approx(most_changed)
+    assert report.discrepancy.bound >= most_changed - TOLERANCE
+
+    for end in (report.best_error, report.worst_error, report.discrepancy):
+        assert in_near_optimal_set(problem, end.coef, -end.intercept, box, budget)
+
+
+def test_the_reference_of_an_audit_trains_best() -> None:
+    problem = random_problem(0)
+    report = run(problem, np.full(3, 0.5), Budget(relative=0.1))
+    chosen = report.reference
+    assert chosen.train_loss == report.least_train_loss
+    assert report.train_limit == pytest.approx(1.1 * report.least_train_loss)
+    assert chosen.loss == problem.val_loss(chosen.coef, -chosen.intercept)
+    assert report.best_loss.value <= chosen.loss + TOLERANCE
+    assert chosen.loss <= report.worst_loss.value + TOLERANCE
+    assert report.best_error.value <= chosen.error <= report.worst_error.value
+
+
+@pytest.mark.parametrize("time_limit", [None, 1e-6])
+@pytest.mark.parametrize("seed", range(3))
+def test_curves_open_as_epsilon_grows(seed: int, time_limit: float | None) -> None:
+    report = run(
+        random_problem(seed), np.ones(3), Budget(0.1, 0.02), epsilons=None, time_limit=time_limit
+    )
+    curve = report.curve
+    assert curve.epsilons.tolist() == [0.0, 0.05, 0.1, 0.2, 0.4]
+    assert (np.diff(curve.best_loss) <= 0.0).all()
+    assert (np.diff(curve.worst_loss) >= 0.0).all()
+    assert (np.diff(curve.worst_error) >= 0.0).all()
+    assert (curve.worst_loss <= curve.worst_loss_bound).all()
+    assert (curve.worst_error <= curve.worst_error_bound).all()
+    here = list(curve.epsilons).index(0.1)
+    assert report.best_loss.value == curve.best_loss[here]
+    assert report.worst_loss.value == curve.worst_loss[here]
+    assert report.worst_error.value == curve.worst_error[here]
+
+
+def test_the_curve_holds_the_audited_epsilon_among_those_asked_for() -> None:
+    report = run(random_problem(0), np.ones(3), Budget(relative=0.3), epsilons=[0.4, 0.1, 0.4])
+    assert report.curve.epsilons.tolist() == [0.1, 0.3, 0.4]
+
+
+def test_out_of_time_the_bounds_still_hold() -> None:
+    problem, box, budget = random_problem(3), np.ones(3), Budget(relative=0.3)
+    exact = run(problem, box, budget)
+    hurried = run(problem, box, budget, time_limit=1e-6)
+    for name in ("worst_loss", "worst_error", "discrepancy"):
+        true, quick = getattr(exact, name), getattr(hurried, name)
+        assert quick.value <= true.value + TOLERANCE
+        assert true.value <= quick.bound + TOLERANCE
+    assert hurried.best_error.bound <= exact.best_error.value <= hurried.best_error.value
+
+
+def test_labels_may_be_any_two_classes_and_the_last_sorted_is_positive() -> None:
+    problem = random_problem(1)
+    signed = run(problem, np.ones(3), Budget(relative=0.2))
+    named = audit(
+        problem.X_train,
+        np.where(problem.y_train > 0.0, "sick", "healthy"),
+        problem.X_val,
+        np.where(problem.y_val > 0.0, "sick", "healthy"),
+        epsilon=0.2,
+        epsilons=(),
+    )
+    assert named.classes == ("healthy", "sick")
+    assert named.worst_loss.value == signed.worst_loss.value
+    assert named.worst_loss.coef.tolist() == signed.worst_loss.coef.tolist()
+    assert set(named.to_frame()["label"]) == {"healthy", "sick"}
+
+
+def test_a_pandas_table_keeps_its_index_and_columns() -> None:
+    problem = random_problem(2)
+    names = ["age", "dose", "size"]
+    patients = [f"patient {k}" for k in range(problem.n_val)]
+    report = audit(
+        pd.DataFrame(problem.X_train, columns=names),
+        pd.Series(problem.y_train),
+        pd.DataFrame(problem.X_val, columns=names, index=patients),
+        pd.Series(problem.y_val, index=patients),
+        epsilon=0.2,
+        epsilons=(),
+    )
+    assert report.feature_names == tuple(names)
+    frame = report.to_frame()
+    assert list(frame.index) == patients
+    assert list(frame.columns) == ["label", "low", "high", "ambiguous"]
+    assert (frame["low"] <= frame["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("X_train", "y_train", "X_val", "y_val"),
+    [
+        pytest.param(
+            [[0.0], [0.0], [1.0], [1.0]], [0, 0, 1, 1], [[0.5], [0.5]], [0, 1], id="same rows"
+        ),
+        pytest.param(
+            [[0.0, 1.0], [1.0, 1.0]], [0, 1], [[0.5, 1.0]], [1], id="constant column, one class"
+        ),
+        pytest.param([[0.0], [1.0], [2.0]], [0, 1, 0], [[5.0]], [0], id="three rows"),
+        pytest.param([[0.0], [0.0]], [0, 1], [[0.0]], [1], id="nothing to learn"),
+    ],
+)
+def test_small_and_degenerate_data_are_audited(
+    X_train: list[list[float]], y_train: list[int], X_val: list[list[float]], y_val: list[int]
+) -> None:
+    report = audit(X_train, y_train, X_val, y_val, delta=0.1)
+    y = np.where(np.array([*y_train, *y_val]) == 1, 1.0, -1.0)
+    problem = TuningProblem(X_train, y[: len(y_train)], X_val, y[len(y_train) :])
+    box, budget = np.ones(problem.n_features), Budget(absolute=0.1)
+    largest = brute_force_worst_case(problem, box, budget)
+    assert report.worst_loss.bound == pytest.approx(largest, abs=TOLERANCE)
+    least = brute_force_best_case(problem, box, budget)
+    assert report.best_loss.value == pytest.approx(least, abs=TOLERANCE)
+
+
+def test_separable_data_are_told_that_epsilon_does_nothing() -> None:
+    separable = audit([[-2.0], [2.0]], [0, 1], [[1.0]], [1], epsilon=0.2)
+    assert any("delta" in note for note in separable.notes)
+    assert run(random_problem(0), np.full(3, 0.1), Budget(relative=0.2)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y_train": [0, 1, 2]}, r"y_train holds 3 class\(es\), 0, 1, 2; pass labels of two"),
+        ({"y_train": [1, 1, 1]}, r"y_train holds 1 class\(es\), 1; pass labels of two"),
+        ({"y_train": [0, 1]}, "y_train has shape"),
+        ({"y_train": [0, None, 1]}, "y_train has no label at position 1; drop the rows"),
+        ({"y_train": [[0], [1], [1]]}, "y_train has shape .3, 1.; pass one label a row"),
+        ({"y_val": [5]}, "y_val contains the label 5; the classes are 0, 1"),
+        ({"y_val": ["yes"]}, "y_val contains the label 'yes'; the classes are 0, 1"),
+        ({"X_train": [[0.0], [np.nan], [1.0]]}, "X_train contains nan"),
+        ({"X_train": [["a"], ["b"], ["c"]]}, "X_train cannot be read as numbers"),
+        ({"X_val": [[1.0, 2.0]]}, "X_val has 2 features but X_train has 1"),
+        ({"box": [1.0, 1.0]}, "box has shape"),
+        ({"box": 0.0}, "box is 0 for every feature"),
+        ({"box": -1.0}, "box contains -1"),
+        ({"epsilon": -0.1}, "epsilon is -0.1; pass a finite number that is not negative"),
+        ({"delta": np.inf}, "delta is inf"),
+        ({"epsilons": [0.1, "a"]}, "an entry of epsilons is 'a'"),
+        ({"epsilons": 0.1}, "epsilons is 0.1; pass a list of numbers"),
+        ({"time_limit": 0.0}, "time_limit is 0.0; pass a positive number"),
+    ],
+)
+def test_unusable_arguments_are_named(change: dict[str, Any], message: str) -> None:
+    usable: dict[str, Any] = {
+        "X_train": [[0.0], [1.0], [2.0]],
+        "y_train": [0, 1, 1],
+        "X_val": [[1.0]],
+        "y_val": [1],
+    }
+    with pytest.raises(InvalidInputError, match=message):
+        audit(**(usable | change))
+
+
+def test_columns_in_another_order_are_refused() -> None:
+    train = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
+    with pytest.raises(InvalidInputError, match="X_val has column 'b' where X_train has 'a'"):
+        audit(train, [0, 1], train[["b", "a"]], [0, 1])
+
+
+def test_features_in_other_units_with_the_box_in_theirs_are_the_same_audit() -> None:
+    problem, unit = random_problem(4), np.array([1e3, 1.0, 1e-3])
+    plain_units = run(problem, np.ones(3), Budget(relative=0.2))
+    other_units = audit(
+        problem.X_train * unit,
+        problem.y_train,
+        problem.X_val * unit,
+        problem.y_val,
+        box=1.0 / unit,
+        epsilon=0.2,
+        epsilons=(),
+    )
+    assert other_units.worst_loss.value == pytest.approx(plain_units.worst_loss.value)
+    assert other_units.best_loss.value == pytest.approx(plain_units.best_loss.value)
+    assert other_units.worst_error.value == plain_units.worst_error.value
+    assert other_units.ambiguous.tolist() == plain_units.ambiguous.tolist()

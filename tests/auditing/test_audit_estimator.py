@@ -1,0 +1,159 @@
+"""A fitted model is one of those it is audited with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import brute_force_worst_case, in_near_optimal_set, least_training_loss
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from pessimal.auditing import audit_estimator
+from pessimal.errors import InvalidInputError
+from pessimal.problem import Budget, TuningProblem
+
+TOLERANCE = 1e-6
+
+
+def data(seed: int, n_train: int = 15, n_val: int = 6) -> tuple[Any, Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_train + n_val, 3))
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0.0, "yes", "no")
+    y[:2] = "yes", "no"
+    return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
+
+
+def as_problem(*parts: Any) -> TuningProblem:
+    X_train, y_train, X_val, y_val = parts
+    to_sign = [np.where(y == "yes", 1.0, -1.0) for y in (y_train, y_val)]
+    return TuningProblem(X_train, to_sign[0], X_val, to_sign[1], upper=1e3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        LinearSVC(random_state=0),
+        LinearSVC(fit_intercept=False, random_state=0),
+        SGDClassifier(random_state=0),
+        RidgeClassifier(),
+        SVC(kernel="linear"),
+    ],
+    ids=lambda model: f"{type(model).__name__}",
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_audited_model_lies_between_the_best_and_the_worst(model: Any, seed: int) -> None:
+    parts = data(seed)
+    model.fit(parts[0], parts[1])
+    report = audit_estimator(model, *parts, epsilons=())
+    problem = as_problem(*parts)
+    w, b = np.ravel(model.coef_), -float(np.ravel(model.intercept_)[0])
+    box = np.abs(w)
+
+    assert in_near_optimal_set(problem, w, b, box, report.budget)
+    own = problem.val_loss(w, b)
+    assert report.reference.loss == pytest.approx(own)
+    assert report.best_loss.value <= own + TOLERANCE
+    assert own <= report.worst_loss.value + TOLERANCE
+    wrong = float(np.mean(model.predict(parts[2]) != parts[3]))
+    assert report.reference.error == pytest.approx(wrong)
+    assert report.best_error.value <= wrong + TOLERANCE
+    assert wrong <= report.worst_error.value + TOLERANCE
+    assert type(model).__name__ in report.notes[0]
+
+
+def test_box_and_budget_are_the_models_own() -> None:
+    parts = data(1)
+    model = LogisticRegression(C=0.1).fit(parts[0], parts[1])
+    report = audit_estimator(model, *parts, epsilons=())
+    problem, box = as_problem(*parts), np.abs(model.coef_[0])
+    missed = problem.train_loss(model.coef_[0], -model.intercept_[0])
+    missed -= least_training_loss(problem, box)
+    assert report.box.tolist() == box.tolist()
+    assert report.budget.absolute == pytest.approx(missed, abs=TOLERANCE)
+    largest = brute_force_worst_case(problem, box, Budget(absolute=report.budget.absolute))
+    assert report.worst_loss.bound == pytest.approx(largest, abs=TOLERANCE)
+
+
+def test_a_pipeline_is_audited_in_the_units_of_its_last_step() -> None:
+    X_train, y_train, X_val, y_val = data(2)
+    columns = ["a", "b", "c"]
+    raw_train = pd.DataFrame(1000.0 * X_train + 5.0, columns=columns)
+    raw_val = pd.DataFrame(1000.0 * X_val + 5.0, columns=columns, index=range(10, 16))
+    scaler = StandardScaler().fit(raw_train)
+    model = LogisticRegression().fit(scaler.transform(raw_train), y_train)
+    direct = audit_estimator(
+        model, scaler.transform(raw_train), y_train, scaler.transform(raw_val), y_val, epsilons=()
+    )
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(raw_train, y_train)
+    piped = audit_estimator(pipeline, raw_train, y_train, raw_val, y_val, epsilons=())
+    assert piped.worst_loss.value == pytest.approx(direct.worst_loss.value)
+    assert piped.feature_names == ("a", "b", "c")
+    assert list(piped.index) == list(range(10, 16))
+
+
+def test_a_pipeline_of_one_step_or_of_steps_without_names_is_audited_too() -> None:
+    parts = data(3)
+    alone = make_pipeline(LogisticRegression()).fit(parts[0], parts[1])
+    nameless = make_pipeline(FunctionTransformer(), LogisticRegression()).fit(parts[0], parts[1])
+    reports = [audit_estimator(model, *parts, epsilons=()) for model in (alone, nameless)]
+    assert reports[0].worst_loss.value == pytest.approx(reports[1].worst_loss.value)
+    assert reports[1].feature_names == ("x0", "x1", "x2")
+
+
+def test_validation_data_of_one_class_are_audited() -> None:
+    X_train, y_train, X_val, _ = data(4)
+    model = LogisticRegression().fit(X_train, y_train)
+    report = audit_estimator(model, X_train, y_train, X_val, ["no"] * len(X_val), epsilons=())
+    assert report.classes == ("no", "yes")
+    assert report.best_loss.value <= report.reference.loss <= report.worst_loss.value
+
+
+def three_classes() -> LogisticRegression:
+    return LogisticRegression().fit([[0.0] * 3, [1.0] * 3, [2.0] * 3], [0, 1, 2])
+
+
+def all_zero() -> LogisticRegression:
+    model = LogisticRegression().fit(*data(0)[:2])
+    model.coef_[:] = 0.0
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (LogisticRegression(), "model is a LogisticRegression that is not fitted; fit it first"),
+        (make_pipeline(StandardScaler(), LinearSVC()), "LinearSVC that is not fitted"),
+        (three_classes(), "pass a classifier of two classes"),
+        (SVC().fit(*data(0)[:2]), "model is a SVC without coef_"),
+        (LinearRegression().fit(data(0)[0], np.ones(15)), "LinearRegression without coef_"),
+        ("logistic", "model is a str; pass a fitted linear classifier"),
+        (all_zero(), "coefficients are all 0"),
+        (
+            LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"]),
+            "box has shape .1,.; pass a number or 3 numbers",
+        ),
+    ],
+)
+def test_models_that_cannot_be_audited_get_one_clear_error(model: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        audit_estimator(model, *data(0))
+
+
+def test_labels_the_model_does_not_know_are_named() -> None:
+    X_train, y_train, X_val, y_val = data(0)
+    model = LogisticRegression().fit(X_train, y_train)
+    with pytest.raises(InvalidInputError, match="y_train contains the label 'maybe'"):
+        audit_estimator(model, X_train, np.where(y_train == "no", "maybe", "yes"), X_val, y_val)
+    with pytest.raises(InvalidInputError, match="training needs both classes"):
+        audit_estimator(model, X_train, ["yes"] * len(X_train), X_val, y_val)
