@@ -22,6 +22,7 @@ cdef class BudgetCondition:
     cdef bint met(self, Dictionary primal, double[::1] box)
     cdef void remember(self)
     cdef void chords(self, Dictionary primal, Py_ssize_t[::1] pulled)
+    @cython.locals(top=double, need=double)
     cdef void write(self, Dictionary primal, Py_ssize_t[::1] pulled)
     cdef bint separates(self, Py_ssize_t cut, Dictionary primal, Py_ssize_t[::1] pulled)
     @cython.locals(widest=double)

@@ -93,10 +93,11 @@ def _multiplier_cap(problem: TuningProblem, flipped: Mask, slack: float) -> floa
 
 @dataclass(frozen=True)
 class _Part:
-    """A tree, its heuristic, and the bound at its root."""
+    """A tree, its heuristic, how often that is worth trying, and the bound at the root."""
 
     tree: Tree
     heuristic: Heuristic
+    patience: int
     root: float
 
 
@@ -107,7 +108,9 @@ def _part(
     limits: Limits,
 ) -> _Part:
     tree = Tree(conditions, np.inf, condition)
-    return _Part(tree, Heuristic(tree, conditions, problem, limits.seed), tree.open_bound())
+    heuristic = Heuristic(tree, conditions, problem, limits.seed)
+    # A node costs about p times as much as a trial of the heuristic, once p is large.
+    return _Part(tree, heuristic, 1 + problem.n_features // 20, tree.open_bound())
 
 
 class _Stop(Exception):  # noqa: N818 (a signal, not an error)
@@ -159,7 +162,7 @@ class _Search:
         tree = part.tree
         tree.best = self.best
         for n_trials, n_nodes in TURNS:
-            for _ in range(n_trials):
+            for _ in range(n_trials * part.patience):
                 if self.best <= part.root + CUTOFF:
                     return
                 part.heuristic.improve(part.root)

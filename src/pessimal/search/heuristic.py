@@ -4,8 +4,8 @@ For a box and a share t, minimise ``(1 − t)·F + t·L_T``, or the one loss of 
 multipliers, divided by 1 − t, are a point of D; `Tree.try_multipliers` finds the best ``u`` that
 they prove. With a budget, t is bisected until the training loss meets the budget of the box.
 
-Boxes to start from: the widest, and ``|w|`` of models fitted to mixtures of ``L_V`` and ``L_T``;
-then random changes of one or two sides of the incumbent's box.
+Boxes to start from: the widest, the narrowest, and ``|w|`` of models fitted to mixtures of ``L_V``
+and ``L_T``; then random changes of a few sides of the incumbent's box, at times of all.
 """
 
 from __future__ import annotations
@@ -63,12 +63,15 @@ class Heuristic:
         self.inner = Dictionary(A, low, high, self.inner_left, self.inner_right, kink)
 
     def starts(self, target: float) -> None:
-        """Try the widest box and those of mixed fits; stop at an incumbent of `target`."""
-        for k in range(len(MIXTURES) + 1):
+        """Try the widest box, the narrowest and those of mixed fits; stop at `target`."""
+        for k in range(len(MIXTURES) + 2):
             if self.tree.best <= target + CUTOFF:
                 return
-            if k > 0:
-                self.fit_mixed(MIXTURES[k - 1])
+            if k == 1:
+                for j in range(self.n_features):
+                    self.box[j] = self.lower[j]
+            elif k > 1:
+                self.fit_mixed(MIXTURES[k - 2])
             self.try_box(0.99)
             if self.weighted and self.tree.budget is None:
                 self.try_box(0.9)
@@ -79,7 +82,11 @@ class Heuristic:
             return
         for j in range(self.n_features):
             self.box[j] = max(abs(self.tree.best_u[j]), self.lower[j])
-        for _ in range(1 + int(self.rng.integers(2))):
+        if self.rng.random() < 0.15:
+            size = self.rng.random()
+            for j in range(self.n_features):
+                self.box[j] = max(size * self.box[j], self.lower[j])
+        for _ in range(1 + int(self.rng.integers(1 + self.n_features // 8))):
             j = int(self.rng.integers(self.n_features))
             kind = self.rng.random()
             size = self.rng.random()
@@ -101,7 +108,7 @@ class Heuristic:
             self.mixed_left[first + i] = -(1.0 - share) * self.train_weight[i]
         for k in range(self.n_val):
             self.mixed_left[first + self.n_train + k] = -share * self.val_weight[k]
-        self.mixed.reprice()
+        self.mixed.reprice(False)
         self.mixed.solve(INF)
         for j in range(self.n_features):
             self.box[j] = max(abs(self.mixed.z[j]), self.lower[j])
@@ -118,7 +125,7 @@ class Heuristic:
                 )
         for j in range(self.n_features):
             self.inner.set_bounds(j, -self.box[j], self.box[j])
-        self.inner.reprice()
+        self.inner.reprice(False)
         return self.inner.solve(INF) == OPTIMAL
 
     def train_loss(self) -> float:

@@ -223,7 +223,8 @@ def _dual(A: Matrix, low: Vector, high: Vector) -> LinearProgram:
     """D is a feasibility problem; random positive costs keep its simplex from cycling."""
     slope = np.zeros(len(low))
     slope[: A.shape[1]] = np.random.default_rng(0).uniform(0.5, 1.5, A.shape[1])
-    return LinearProgram(np.ascontiguousarray(A), low, high, slope, slope, np.zeros(len(low)))
+    kink = np.zeros(len(low))
+    return LinearProgram(np.ascontiguousarray(A), low, high, slope, slope.copy(), kink)
 
 
 def _items(rows: NDArray[np.intp], at: Vector | float, below: Implied, above: Implied) -> Items:

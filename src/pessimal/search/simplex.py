@@ -29,6 +29,8 @@ from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 INF = np.inf
 HARRIS = 1e-10  # how far a multiplier may overstep for the sake of a larger pivot
 REFACTOR_AFTER = 60  # pivots between two recomputations from the data
+PERTURBATION = 1e-4
+GOLDEN = 0.6180339887498949  # its multiples are spread evenly over [0, 1)
 
 
 class Dictionary:
@@ -74,7 +76,7 @@ class Dictionary:
             k = self.q + i
             self.segment[k] = 0 if self.kink[k] > 0.0 else 1
         self.reset()
-        self.reprice()
+        self.reprice(False)
 
     def reset(self) -> None:
         """Make the variables nonbasic and the rows of A basic."""
@@ -87,8 +89,8 @@ class Dictionary:
             for j in range(self.q):
                 self.D[i, j] = self.A[i, j]
 
-    def reprice(self) -> None:
-        """Recompute ``y``, the corners of the nonbasic rows, and ``z`` from the dictionary."""
+    def reprice(self, stay: bool) -> None:
+        """Recompute ``y``, the corners of the nonbasic rows (unless they may `stay`), and ``z``."""
         for i in range(self.m):
             k = self.basic[i]
             self.y[k] = self.slope_left[k] if self.segment[k] == 0 else self.slope_right[k]
@@ -99,7 +101,8 @@ class Dictionary:
             for i in range(self.m):
                 total -= self.D[i, j] * self.y[self.basic[i]]
             self.y[k] = total
-            self.z[k] = self.best_corner(k)
+            if not (stay and self.settled(k)):
+                self.z[k] = self.best_corner(k)
         for i in range(self.m):
             total = 0.0
             for j in range(self.q):
@@ -125,7 +128,7 @@ class Dictionary:
                 break
             self.exchange(i, column)
         self.age = 0
-        self.reprice()
+        self.reprice(True)
 
     def copy_from(self, other: Dictionary) -> None:
         """Become a copy of `other`, which has the same functions and A but for its local rows."""
@@ -152,12 +155,16 @@ class Dictionary:
         """Change the bounds of row `k`; a nonbasic row moves to a new corner if it must."""
         self.low[k] = low
         self.high[k] = high
-        if self.position[k] < 0 and not (
-            low <= self.z[k] <= high
+        if self.position[k] < 0 and not self.settled(k):
+            self.settle(-1 - self.position[k])
+
+    def settled(self, k: int) -> bool:
+        """Whether nonbasic row `k` may stay where it is."""
+        return (
+            self.low[k] <= self.z[k] <= self.high[k]
             and self.left_slope(k) - LP_FEASIBILITY <= self.y[k]
             and self.y[k] <= self.right_slope(k) + LP_FEASIBILITY
-        ):
-            self.settle(-1 - self.position[k])
+        )
 
     def settle(self, j: int) -> None:
         """Move the nonbasic row of column `j` to its best corner."""
@@ -239,12 +246,35 @@ class Dictionary:
         """Run to optimality, infeasibility, or a bound of `cutoff`; see `objective` and `row`."""
         if self.age > REFACTOR_AFTER:
             self.refactor()
+        patience = 30 + self.size // 2
+        status = self.iterate(cutoff, patience, False)
+        if status == STALLED:
+            # Many ties: settle them with random costs, then go on from there without, even when
+            # infeasible, for the row that proves it must be one of the final dictionary.
+            self.perturb(PERTURBATION)
+            self.iterate(INF, 10 * patience, False)
+            self.perturb(-PERTURBATION)
+            status = self.iterate(cutoff, patience, False)
+        if status == STALLED:
+            status = self.iterate(cutoff, 10 * patience, True)
+        return status
+
+    def perturb(self, size: float) -> None:
+        """Add a cost of random slope, about `size`, to either side of every kink."""
+        for k in range(self.size):
+            slope = size * (0.5 + (k * GOLDEN) % 1.0)
+            self.slope_left[k] -= slope
+            self.slope_right[k] += slope
+            if self.position[k] >= 0:
+                self.segment[k] = 0 if self.z[k] < self.kink[k] else 1
+        self.refactor()
+
+    def iterate(self, cutoff: float, n_steps: int, bland: bool) -> int:
+        """Take up to `n_steps` steps of the dual simplex, by Bland's rule if asked."""
         self.objective = self.dual_objective()
-        patience = 20 * self.size
-        for iteration in range(2 * patience):
+        for _ in range(n_steps):
             if self.objective >= cutoff:
                 return CUT_OFF
-            bland = iteration >= patience
             row = -1
             direction = 0
             worst = LP_FEASIBILITY

@@ -3,12 +3,12 @@ from pessimal.search.budget cimport BudgetCondition
 from pessimal.search.simplex cimport Dictionary
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, PIECE_ROUNDS, PULL
+cdef Py_ssize_t BELOW, ABOVE, PIECE_ROUNDS, FLIP_STEPS, PULL
 cdef double INF, AT_BREAKPOINT, CUTOFF, NO_PULL, PIVOT
 
 
 cdef class Node:
-    cdef Dictionary primal, dual
+    cdef readonly Dictionary primal, dual
     cdef Py_ssize_t[::1] pulled
     cdef Py_ssize_t n_children
     cdef Py_ssize_t[::1] item, side
@@ -29,8 +29,8 @@ cdef class Tree:
     cdef double[::1] breakpoint
     cdef Py_ssize_t[:, ::1] dual_row, sense
     cdef double[:, ::1] value
-    cdef list levels
-    cdef Node scratch
+    cdef readonly list levels
+    cdef readonly Node scratch
     cdef Dictionary trial_dual
     cdef double[::1] lower, upper
     cdef Py_ssize_t[::1] piece_pulled

@@ -32,6 +32,7 @@ from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, NO_PULL, PIVOT
 
 INF = np.inf
 PIECE_ROUNDS = 10
+FLIP_STEPS = 20
 
 
 class Node:
@@ -244,7 +245,8 @@ class Tree:
         trial = self.scratch.primal
         trial.copy_from(node.primal)
         trial.set_bounds(k, low, high)
-        status = trial.solve(cut)
+        # The objective is a bound at every step; ties are not worth settling for one.
+        status = trial.iterate(cut, FLIP_STEPS, False)
         if status == INFEASIBLE or status == CUT_OFF:
             return INF
         return trial.objective
