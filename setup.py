@@ -9,7 +9,17 @@ import sys
 
 from setuptools import Extension, setup
 
-COMPILED = ("simplex", "budget", "tree", "heuristic")
+COMPILED = (
+    "dictionary",
+    "simplex",
+    "sides",
+    "node",
+    "conflict",
+    "budget",
+    "incumbent",
+    "tree",
+    "heuristic",
+)
 
 # Contracted multiply-adds would make results differ from one processor to the next.
 COMPILER_FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]

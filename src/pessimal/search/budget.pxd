@@ -1,5 +1,5 @@
 cimport cython
-from pessimal.search.simplex cimport Dictionary
+from pessimal.search.simplex cimport Simplex
 
 cdef double INF, LP_FEASIBILITY, BUDGET
 cdef Py_ssize_t N_CUTS, NOTHING, SIDE, PULL
@@ -10,7 +10,7 @@ cdef class BudgetCondition:
     cdef readonly double relative, absolute, slack
     cdef double[:, ::1] signed
     cdef double[::1] weight, lower, upper
-    cdef Dictionary trainer
+    cdef Simplex trainer
     cdef double[:, ::1] reach
     cdef double[::1] need, chord_slope, chord_start, box_slope, box_start, coefficients
     cdef readonly Py_ssize_t kind, index, last
@@ -18,12 +18,12 @@ cdef class BudgetCondition:
 
     cpdef double least_loss(self, double[::1] box)
     cpdef double limit(self, double[::1] box)
-    cdef double train_loss(self, Dictionary primal)
-    cdef bint met(self, Dictionary primal, double[::1] box)
+    cdef double train_loss(self, Simplex primal)
+    cdef bint met(self, Simplex primal, double[::1] box)
     cdef void remember(self)
-    cdef void chords(self, Dictionary primal, Py_ssize_t[::1] pulled)
+    cdef void chords(self, Simplex primal, Py_ssize_t[::1] pulled)
     @cython.locals(top=double, need=double)
-    cdef void write(self, Dictionary primal, Py_ssize_t[::1] pulled)
-    cdef bint separates(self, Py_ssize_t cut, Dictionary primal, Py_ssize_t[::1] pulled)
+    cdef void write(self, Simplex primal, Py_ssize_t[::1] pulled)
+    cdef bint separates(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] pulled)
     @cython.locals(widest=double)
-    cdef bint loosest(self, Py_ssize_t cut, Dictionary primal, Py_ssize_t[::1] pulled, double[::1] box)
+    cdef bint loosest(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] pulled, double[::1] box)

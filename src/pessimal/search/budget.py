@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.search.codes import N_CUTS, NOTHING, PULL, SIDE
-from pessimal.search.simplex import Dictionary
+from pessimal.search.simplex import Simplex
 from pessimal.tolerances import BUDGET, LP_FEASIBILITY
 
 INF = np.inf
@@ -45,7 +45,7 @@ class BudgetCondition:
         high = np.concatenate([problem.upper, [b_limit], reach])
         slope_left = np.concatenate([np.zeros(p + 1), -problem.train_weight])
         kink = np.concatenate([np.zeros(p + 1), np.ones(problem.n_train)])
-        self.trainer = Dictionary(
+        self.trainer = Simplex(
             np.asarray(self.signed), -high, high, slope_left, np.zeros(len(high)), kink, 0
         )
         self.n_cuts = 0
@@ -74,14 +74,14 @@ class BudgetCondition:
         """Training loss that a point of `box` must reach."""
         return (1.0 + self.relative) * self.least_loss(box) + self.absolute
 
-    def train_loss(self, primal: Dictionary) -> float:
+    def train_loss(self, primal: Simplex) -> float:
         """``L_T`` at P's current point."""
         total = 0.0
         for i in range(self.n_train):
             total += self.weight[i] * max(0.0, 1.0 - primal.z[self.n_features + 1 + i])
         return total
 
-    def met(self, primal: Dictionary, box: Vector) -> bool:
+    def met(self, primal: Simplex, box: Vector) -> bool:
         """Whether P's point uses up the budget of `box`; if not, the condition is remembered."""
         excess = self.train_loss(primal) - self.limit(box)
         if excess < -BUDGET:
@@ -101,7 +101,7 @@ class BudgetCondition:
             need -= (1.0 + self.relative) * self.trainer.y[self.n_features + 1 + i]
         self.need[cut] = need
 
-    def chords(self, primal: Dictionary, pulled: NDArray[np.intp]) -> None:
+    def chords(self, primal: Simplex, pulled: NDArray[np.intp]) -> None:
         """Chords of the hinges and of the box over P's bounds: ``start + slope·z``."""
         for i in range(self.n_train):
             low = primal.low[self.n_features + 1 + i]
@@ -127,7 +127,7 @@ class BudgetCondition:
                 self.box_slope[j] = (at_high - at_low) / (high - low)
                 self.box_start[j] = at_low - self.box_slope[j] * low
 
-    def write(self, primal: Dictionary, pulled: NDArray[np.intp]) -> None:
+    def write(self, primal: Simplex, pulled: NDArray[np.intp]) -> None:
         """Write every remembered condition as a row of P, valid under P's bounds."""
         if self.n_cuts == 0:
             return
@@ -156,7 +156,7 @@ class BudgetCondition:
             primal.high[k] = max(top, need)
         primal.refactor()
 
-    def separates(self, cut: int, primal: Dictionary, pulled: NDArray[np.intp]) -> bool:
+    def separates(self, cut: int, primal: Simplex, pulled: NDArray[np.intp]) -> bool:
         """Whether a remembered condition, as a row, cuts off P's point."""
         self.chords(primal, pulled)
         total = 0.0
@@ -167,7 +167,7 @@ class BudgetCondition:
             total += self.reach[cut, j] * (self.box_start[j] + self.box_slope[j] * primal.z[j])
         return total < self.need[cut] - 0.5 * BUDGET
 
-    def loosest(self, cut: int, primal: Dictionary, pulled: NDArray[np.intp], box: Vector) -> bool:
+    def loosest(self, cut: int, primal: Simplex, pulled: NDArray[np.intp], box: Vector) -> bool:
         """Find a condition's chord that is furthest from the truth; False if all are exact.
 
         Leaves the row of P whose side is open (`SIDE`) or the feature that may be pulled (`PULL`).

@@ -10,6 +10,10 @@ STALLED = 3
 BELOW = 0
 ABOVE = 1
 
+# What a search for a conflict found, when not its size.
+NO_CONFLICT = -1
+UNKNOWN = -2
+
 # Where the rows of a budget condition are loosest.
 NOTHING = 0
 SIDE = 1

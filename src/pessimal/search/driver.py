@@ -107,7 +107,7 @@ def _part(
     condition: BudgetCondition | None,
     limits: Limits,
 ) -> _Part:
-    tree = Tree(conditions, np.inf, condition)
+    tree = Tree(conditions, condition)
     heuristic = Heuristic(tree, conditions, problem, limits.seed)
     # A node costs about p times as much as a trial of the heuristic, once p is large.
     return _Part(tree, heuristic, 1 + problem.n_features // 20, tree.open_bound())
@@ -160,7 +160,7 @@ class _Search:
     def finish(self, part: _Part) -> None:
         """Search a part to its end, heuristic and tree in turns."""
         tree = part.tree
-        tree.best = self.best
+        tree.incumbent.best = self.best
         for n_trials, n_nodes in TURNS:
             for _ in range(n_trials * part.patience):
                 if self.best <= part.root + CUTOFF:
@@ -173,7 +173,7 @@ class _Search:
                 if self.best <= part.root + CUTOFF:
                     return
                 began = time.perf_counter()
-                tree.advance(self.chunk if last is None else min(self.chunk, last - tree.nodes))
+                tree.advance(min(self.chunk, self.nodes_left(tree, last)))
                 self.gather(part)
                 self.look()
                 pace = SECONDS_BETWEEN_LOOKS / max(time.perf_counter() - began, 1e-6)
@@ -181,11 +181,19 @@ class _Search:
             if tree.depth < 0:
                 return
 
+    def nodes_left(self, tree: Tree, last: int | None) -> int:
+        """Nodes until the heuristic's next turn or the node limit."""
+        left = self.chunk if last is None else last - tree.nodes
+        if self.limits.node_limit is not None:
+            left = min(left, self.limits.node_limit - self.nodes())
+        return max(left, 1)
+
     def gather(self, part: _Part) -> None:
         """Share a better incumbent."""
-        if part.tree.found and part.tree.best < self.best:
-            self.best = part.tree.best
-            self.incumbent = part.tree.incumbent()
+        incumbent = part.tree.incumbent
+        if incumbent.found and incumbent.best < self.best:
+            self.best = incumbent.best
+            self.incumbent = incumbent.point()
 
     def look(self) -> None:
         """Tell the callback, mind the limits."""

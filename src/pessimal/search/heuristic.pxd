@@ -1,6 +1,7 @@
 cimport cython
-from pessimal.search.simplex cimport Dictionary
-from pessimal.search.tree cimport Tree
+from pessimal.search.budget cimport BudgetCondition
+from pessimal.search.incumbent cimport Incumbent
+from pessimal.search.simplex cimport Simplex
 
 cdef int OPTIMAL
 cdef double INF, CUTOFF, LP_FEASIBILITY
@@ -8,9 +9,10 @@ cdef Py_ssize_t BISECTIONS
 
 
 cdef class Heuristic:
-    cdef Tree tree
+    cdef Incumbent incumbent
+    cdef BudgetCondition budget
     cdef object rng
-    cdef Dictionary inner, mixed
+    cdef Simplex inner, mixed
     cdef Py_ssize_t n_features, n_train, n_val, pull_row
     cdef bint weighted
     cdef double[::1] train_weight, val_weight, point_weight, upper, lower, box, values, other

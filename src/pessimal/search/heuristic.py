@@ -1,8 +1,8 @@
 """Good points early: solve the inner problem for a box, then improve within its proof.
 
 For a box and a share t, minimise ``(1 − t)·F + t·L_T``, or the one loss of the inner problem. The
-multipliers, divided by 1 − t, are a point of D; `Tree.try_multipliers` finds the best ``u`` that
-they prove. With a budget, t is bisected until the training loss meets the budget of the box.
+multipliers, divided by 1 − t, are a point of D; the incumbent finds the best ``u`` that they prove.
+With a budget, t is bisected until the training loss meets the budget of the box.
 
 Boxes to start from: the widest, the narrowest, and ``|w|`` of models fitted to mixtures of ``L_V``
 and ``L_T``; then random changes of a few sides of the incumbent's box, at times of all.
@@ -15,7 +15,7 @@ import numpy as np
 from pessimal.problem import TuningProblem, Vector
 from pessimal.search.codes import OPTIMAL
 from pessimal.search.items import Conditions
-from pessimal.search.simplex import Dictionary
+from pessimal.search.simplex import Simplex
 from pessimal.search.tree import Tree
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 
@@ -25,12 +25,13 @@ BISECTIONS = 14
 
 
 class Heuristic:
-    """Feeds incumbents to a tree."""
+    """Feeds the incumbent of a tree."""
 
     def __init__(
         self, tree: Tree, conditions: Conditions, problem: TuningProblem, seed: int
     ) -> None:
-        self.tree = tree
+        self.incumbent = tree.incumbent
+        self.budget = tree.budget
         self.rng = np.random.default_rng(seed)
         self.n_features = problem.n_features
         self.n_train = problem.n_train
@@ -55,17 +56,17 @@ class Heuristic:
         kink = np.ones(n_rows)
         kink[: self.n_features + 1] = 0.0
         self.mixed_left = np.zeros(n_rows)
-        self.mixed = Dictionary(A, low, high, self.mixed_left, np.zeros(n_rows), kink)
+        self.mixed = Simplex(A, low, high, self.mixed_left, np.zeros(n_rows), kink)
         kink = kink.copy()
         kink[first_val:] = -1.0
         self.inner_left = np.zeros(n_rows)
         self.inner_right = np.zeros(n_rows)
-        self.inner = Dictionary(A, low, high, self.inner_left, self.inner_right, kink)
+        self.inner = Simplex(A, low, high, self.inner_left, self.inner_right, kink)
 
     def starts(self, target: float) -> None:
         """Try the widest box, the narrowest and those of mixed fits; stop at `target`."""
         for k in range(len(MIXTURES) + 2):
-            if self.tree.best <= target + CUTOFF:
+            if self.incumbent.best <= target + CUTOFF:
                 return
             if k == 1:
                 for j in range(self.n_features):
@@ -73,15 +74,15 @@ class Heuristic:
             elif k > 1:
                 self.fit_mixed(MIXTURES[k - 2])
             self.try_box(0.99)
-            if self.weighted and self.tree.budget is None:
+            if self.weighted and self.budget is None:
                 self.try_box(0.9)
 
     def improve(self, target: float) -> None:
         """Try a random change of the incumbent's box, unless the incumbent has reached `target`."""
-        if self.tree.best <= target + CUTOFF:
+        if self.incumbent.best <= target + CUTOFF:
             return
         for j in range(self.n_features):
-            self.box[j] = max(abs(self.tree.best_u[j]), self.lower[j])
+            self.box[j] = max(abs(self.incumbent.u[j]), self.lower[j])
         if self.rng.random() < 0.15:
             size = self.rng.random()
             for j in range(self.n_features):
@@ -152,15 +153,15 @@ class Heuristic:
 
     def try_box(self, share: float) -> None:
         """Offer the tree the proof of the current box."""
-        if self.tree.budget is not None:
+        if self.budget is not None:
             self.try_budget()
         elif self.fit(share):
             self.read(share, self.values)
-            self.tree.try_multipliers(self.values)
+            self.incumbent.try_multipliers(self.values)
 
     def try_budget(self) -> None:
         """Bisect the share for the box's budget; offer the proofs on both sides of it."""
-        limit = self.tree.budget.limit(self.box)
+        limit = self.budget.limit(self.box)
         low = 0.0
         high = 1.0
         found = False
@@ -176,6 +177,6 @@ class Heuristic:
                 high = share
                 self.read(share, self.other)
         if found:
-            self.tree.try_multipliers(self.values)
+            self.incumbent.try_multipliers(self.values)
         if high < 1.0:
-            self.tree.try_multipliers(self.other)
+            self.incumbent.try_multipliers(self.other)

@@ -40,7 +40,7 @@ Implied = tuple[NDArray[np.intp], int, Vector | float]  # rows of D, sense, valu
 
 
 class LinearProgram(NamedTuple):
-    """Arguments of a `Dictionary`."""
+    """Arguments of a `Simplex`."""
 
     A: Matrix
     low: Vector

@@ -1,0 +1,241 @@
+"""The dictionary of a linear program, and the corners its rows sit on.
+
+The programs of the search have the form
+
+    minimise Σ_k h_k(z_k)   subject to   z = [I; A] u,   low_k ≤ z_k ≤ high_k,
+
+where ``h_k`` is linear or has one kink, with ``slope_left`` below it and ``slope_right`` above, no
+smaller. The first ``q`` rows of ``z`` are the variables ``u`` themselves. A *dictionary* writes the
+basic rows by the nonbasic ones, ``z_B = D z_N``; it is all that is kept.
+
+To it belong multipliers ``y`` with ``y_N = −Dᵀ y_B``. A basic row lies on one *segment* of its
+function, and its ``y`` is that segment's slope. A nonbasic row sits on a corner, a bound or the
+kink, that minimises ``h_k(z) − y_k·z``, so ``y_k`` lies between the slopes on either side, where a
+bound counts as an infinite one. Hence the sum of these minima is a lower bound of the program, and
+changing bounds keeps ``y`` feasible: a warm start is free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.problem import Matrix, Vector
+from pessimal.tolerances import LP_FEASIBILITY, PIVOT
+
+INF = np.inf
+
+
+class Dictionary:
+    """One linear program and its current dictionary.
+
+    The last `n_local` rows of A are its own, to be rewritten followed by `refactor`.
+    """
+
+    def __init__(
+        self,
+        A: Matrix,
+        low: Vector,
+        high: Vector,
+        slope_left: Vector,
+        slope_right: Vector,
+        kink: Vector,
+        n_local: int = 0,
+    ) -> None:
+        self.n_local = n_local
+        self.m = A.shape[0]
+        self.q = A.shape[1]
+        self.size = self.m + self.q
+        self.A = A.copy() if n_local else A
+        self.slope_left = slope_left
+        self.slope_right = slope_right
+        self.kink = kink
+        self.D = np.zeros((self.m, self.q))
+        self.basic = np.zeros(self.m, np.intp)
+        self.nonbasic = np.zeros(self.q, np.intp)
+        self.position = np.zeros(self.size, np.intp)  # row i of D, or −1−j for column j
+        self.segment = np.zeros(self.size, np.intp)  # 0 left of the kink, 1 right of it
+        self.z = np.zeros(self.size)
+        self.y = np.zeros(self.size)
+        self.low = low.copy()
+        self.high = high.copy()
+        self.objective = 0.0
+        self.pivots = 0
+        self.age = 0
+        self.wanted = np.zeros(self.size, np.intp)
+        for i in range(self.m):
+            k = self.q + i
+            self.segment[k] = 0 if self.kink[k] > 0.0 else 1
+        self.reset()
+        self.reprice(False)
+
+    def reset(self) -> None:
+        """Make the variables nonbasic and the rows of A basic."""
+        for j in range(self.q):
+            self.nonbasic[j] = j
+            self.position[j] = -1 - j
+        for i in range(self.m):
+            self.basic[i] = self.q + i
+            self.position[self.q + i] = i
+            for j in range(self.q):
+                self.D[i, j] = self.A[i, j]
+
+    def reprice(self, stay: bool) -> None:
+        """Recompute ``y``, the corners of the nonbasic rows (unless they may `stay`), and ``z``."""
+        for i in range(self.m):
+            k = self.basic[i]
+            self.y[k] = self.slope_left[k] if self.segment[k] == 0 else self.slope_right[k]
+            self.z[k] = 0.0
+        for j in range(self.q):
+            k = self.nonbasic[j]
+            total = 0.0
+            for i in range(self.m):
+                total -= self.D[i, j] * self.y[self.basic[i]]
+            self.y[k] = total
+            if not (stay and self.settled(k)):
+                self.z[k] = self.best_corner(k)
+        for i in range(self.m):
+            total = 0.0
+            for j in range(self.q):
+                total += self.D[i, j] * self.z[self.nonbasic[j]]
+            self.z[self.basic[i]] = total
+
+    def refactor(self) -> None:
+        """Rebuild the dictionary of the current basis from the data, to be rid of rounding."""
+        for k in range(self.size):
+            self.wanted[k] = self.position[k] < 0
+        self.reset()
+        for i in range(self.m):
+            if not self.wanted[self.q + i]:
+                continue
+            column = -1
+            largest = PIVOT
+            for j in range(self.q):
+                if not self.wanted[self.nonbasic[j]] and abs(self.D[i, j]) > largest:
+                    largest = abs(self.D[i, j])
+                    column = j
+            if column < 0:  # singular: start over from the variables
+                self.reset()
+                break
+            self.exchange(i, column)
+        self.age = 0
+        self.reprice(True)
+
+    def copy_from(self, other: Dictionary) -> None:
+        """Become a copy of `other`, which has the same functions and A but for its local rows."""
+        for i in range(self.m):
+            self.basic[i] = other.basic[i]
+            for j in range(self.q):
+                self.D[i, j] = other.D[i, j]
+        for i in range(self.m - self.n_local, self.m):
+            for j in range(self.q):
+                self.A[i, j] = other.A[i, j]
+        for j in range(self.q):
+            self.nonbasic[j] = other.nonbasic[j]
+        for k in range(self.size):
+            self.position[k] = other.position[k]
+            self.segment[k] = other.segment[k]
+            self.z[k] = other.z[k]
+            self.y[k] = other.y[k]
+            self.low[k] = other.low[k]
+            self.high[k] = other.high[k]
+        self.objective = other.objective
+        self.age = other.age
+
+    def set_bounds(self, k: int, low: float, high: float) -> None:
+        """Change the bounds of row `k`; a nonbasic row moves to a new corner if it must."""
+        self.low[k] = low
+        self.high[k] = high
+        if self.position[k] < 0 and not self.settled(k):
+            self.settle(-1 - self.position[k])
+
+    def settled(self, k: int) -> bool:
+        """Whether nonbasic row `k` may stay where it is."""
+        return (
+            self.low[k] <= self.z[k] <= self.high[k]
+            and self.left_slope(k) - LP_FEASIBILITY <= self.y[k]
+            and self.y[k] <= self.right_slope(k) + LP_FEASIBILITY
+        )
+
+    def settle(self, j: int) -> None:
+        """Move the nonbasic row of column `j` to its best corner."""
+        k = self.nonbasic[j]
+        corner = self.best_corner(k)
+        move = corner - self.z[k]
+        if move != 0.0:
+            self.z[k] = corner
+            for i in range(self.m):
+                self.z[self.basic[i]] += self.D[i, j] * move
+
+    def left_slope(self, k: int) -> float:
+        """Smallest multiplier allowed at the corner on which nonbasic row `k` sits."""
+        if self.z[k] <= self.low[k]:
+            return -INF
+        return self.slope_left[k] if self.z[k] <= self.kink[k] else self.slope_right[k]
+
+    def right_slope(self, k: int) -> float:
+        """Largest multiplier allowed at the corner on which nonbasic row `k` sits."""
+        if self.z[k] >= self.high[k]:
+            return INF
+        return self.slope_left[k] if self.z[k] < self.kink[k] else self.slope_right[k]
+
+    def corner_value(self, k: int, at: float) -> float:
+        """``h_k(at) − y_k·at``: the Lagrangian's share of row `k`."""
+        slope = self.slope_left[k] if at < self.kink[k] else self.slope_right[k]
+        return slope * (at - self.kink[k]) - self.y[k] * at
+
+    def best_corner(self, k: int) -> float:
+        """Corner of row `k` that minimises the Lagrangian."""
+        corner = self.kink[k]
+        value = INF
+        if self.low[k] <= corner <= self.high[k]:
+            value = -self.y[k] * corner
+        if self.low[k] > -INF:
+            other = self.corner_value(k, self.low[k])
+            if other < value:
+                value = other
+                corner = self.low[k]
+        if self.high[k] < INF:
+            other = self.corner_value(k, self.high[k])
+            if other < value:
+                corner = self.high[k]
+        return corner
+
+    def dual_objective(self) -> float:
+        """Value of the Lagrangian at ``y``; a lower bound of the program."""
+        total = 0.0
+        for k in range(self.size):
+            total += self.corner_value(k, self.best_corner(k))
+        return total
+
+    def exchange(self, row: int, column: int) -> None:
+        """Let a basic and a nonbasic row change places in the dictionary."""
+        D = self.D
+        inverse = 1.0 / D[row, column]
+        for j in range(self.q):
+            D[row, j] *= -inverse
+        D[row, column] = inverse
+        for i in range(self.m):
+            if i != row:
+                factor = D[i, column]
+                if factor != 0.0:
+                    D[i, column] = 0.0
+                    for j in range(self.q):
+                        D[i, j] += factor * D[row, j]
+        leaving = self.basic[row]
+        entering = self.nonbasic[column]
+        self.basic[row] = entering
+        self.nonbasic[column] = leaving
+        self.position[entering] = row
+        self.position[leaving] = -1 - column
+
+    def bounds(self) -> tuple[Vector, Vector]:
+        """Bounds of all rows, as arrays."""
+        return np.asarray(self.low), np.asarray(self.high)
+
+    def values(self) -> Vector:
+        """``z``: the variables and the rows of A, at the current dictionary."""
+        return np.asarray(self.z)
+
+    def multipliers(self) -> Vector:
+        """``y``: one multiplier a row."""
+        return np.asarray(self.y)
