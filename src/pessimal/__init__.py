@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from pessimal.auditing import AuditReport, audit, audit_estimator
 from pessimal.datasets import load_cancer, load_diabetes
+from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import TuningSolution
 from pessimal.training import best_case, worst_case
@@ -14,6 +15,9 @@ __version__ = version("pessimal")
 __all__ = [
     "AuditReport",
     "Budget",
+    "OptimisticSVC",
+    "PessimisticSVC",
+    "PessimisticSVCCV",
     "TuningProblem",
     "TuningSolution",
     "audit",

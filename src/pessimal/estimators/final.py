@@ -1,0 +1,107 @@
+"""Which model of the tuned box predicts: one of the near-optimal set on all rows.
+
+Tuning ends with a box; T ∪ V then trains in it. With Ψ the near-optimal set on all rows:
+
+- `refit`: a model of least loss, an arbitrary vertex of the optimal face;
+- `mean`: the average of vertices of Ψ reached in random directions, which lies inside Ψ;
+- `centre`: the centre of a large ball inside Ψ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.training import least_loss
+from pessimal.training.linear import Program, Simplex
+from pessimal.training.near_optimal import margin_rows, near_optimal
+
+Final: TypeAlias = Callable[
+    [TuningProblem, Vector, Budget, np.random.RandomState], tuple[Vector, float]
+]
+
+N_DIRECTIONS = 60
+"""Vertices averaged by `mean`; more change little."""
+
+
+def refit(
+    problem: TuningProblem, box: Vector, budget: Budget, random: np.random.RandomState
+) -> tuple[Vector, float]:
+    """Return a model of least loss in the box.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[0.0]], [-1])
+    >>> w, b = refit(problem, np.ones(1), Budget(), np.random.RandomState(0))
+    >>> round(problem.train_loss(w, b), 6)
+    0.5
+    """
+    del budget, random
+    trained = least_loss(problem, box)
+    return trained.w, trained.b
+
+
+def mean(
+    problem: TuningProblem, box: Vector, budget: Budget, random: np.random.RandomState
+) -> tuple[Vector, float]:
+    """Average the vertices of Ψ in random directions; Ψ is convex, so the average is in it.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [-1])
+    >>> w, b = mean(problem, np.ones(1), Budget(absolute=0.2), np.random.RandomState(0))
+    >>> problem.train_loss(w, b) <= 0.2
+    True
+    """
+    models = near_optimal(problem, box, budget)
+    directions = random.standard_normal((N_DIRECTIONS, len(box) + 1))
+    u = np.mean([models.minimise(direction) for direction in directions], axis=0)
+    return u[:-1], float(u[-1])
+
+
+def centre(
+    problem: TuningProblem, box: Vector, budget: Budget, random: np.random.RandomState
+) -> tuple[Vector, float]:
+    """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
+
+    With r the radius, ``‖(w, b)‖`` the distance and ``m_i`` the margin row of point i, the
+    hinge anywhere in the ball is at most ``1 − m_i·u + r·‖m_i‖``; these must keep the budget. On
+    separable data with budget 0 the ball is the largest there is; otherwise it is one that fits,
+    for no single place is the worst for every point. Weights that the box holds at 0 do not count.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-3.0], [3.0]], [-1, 1], [[0.0]], [-1])
+    >>> w, b = centre(problem, np.ones(1), Budget(), np.random.RandomState(0))
+    >>> bool(1 / 3 < w[0] < 1.0), abs(round(b, 6))
+    (True, 0.0)
+    """
+    del random
+    models = near_optimal(problem, box, budget)
+    base = models.program
+    free = np.append(box > 0.0, True)
+    margins = margin_rows(problem.X_train, problem.y_train)
+    reach = -np.linalg.norm(margins[:, free], axis=1)
+    bounded = np.flatnonzero(box > 0.0)
+    # Rows w_j + r ≤ box_j and −w_j + r ≤ box_j, under those of Ψ; the last column is r.
+    walls = np.zeros((2 * len(bounded), len(base.cost) + 1))
+    walls[np.arange(len(walls)), np.tile(bounded, 2)] = np.repeat([1.0, -1.0], len(bounded))
+    walls[:, -1] = 1.0
+    limits = base.row_upper.copy()
+    limits[-1] = models.training_limit
+    program = Program(
+        cost=np.append(np.zeros(len(base.cost)), -1.0),
+        matrix=np.vstack([np.column_stack([base.matrix, np.append(reach, 0.0)]), walls]),
+        row_lower=np.concatenate([base.row_lower, np.full(len(walls), -np.inf)]),
+        row_upper=np.concatenate([limits, np.tile(box[bounded], 2)]),
+        lower=np.append(base.lower, 0.0),
+        upper=np.append(base.upper, np.inf),
+    )
+    u = Simplex(program).minimise()
+    return np.clip(u[: len(box)], -box, box), float(u[len(box)])
+
+
+FINALS: Mapping[str, Final] = {"refit": refit, "mean": mean, "centre": centre}

@@ -1,0 +1,58 @@
+"""The models that predict: each where its definition says it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import in_near_optimal_set
+from oracles.boxes import least_training_loss
+from strategies import boxes, budgets, problems
+
+from pessimal.estimators.final import FINALS, centre, mean, refit
+from pessimal.problem import Budget, TuningProblem
+
+
+def seeded() -> np.random.RandomState:
+    return np.random.RandomState(0)
+
+
+@settings(max_examples=60)
+@given(problem=problems(), budget=budgets(), data=st.data())
+def test_every_final_model_is_near_optimal(
+    problem: TuningProblem, budget: Budget, data: st.DataObject
+) -> None:
+    box = data.draw(boxes(problem))
+    for final in FINALS.values():
+        w, b = final(problem, box, budget, seeded())
+        assert in_near_optimal_set(problem, w, b, box, budget)
+
+
+@settings(max_examples=30)
+@given(problem=problems(), data=st.data())
+def test_refit_has_the_least_loss(problem: TuningProblem, data: st.DataObject) -> None:
+    box = data.draw(boxes(problem))
+    w, b = refit(problem, box, Budget(), seeded())
+    least = least_training_loss(problem, box)
+    assert problem.train_loss(w, b) == pytest.approx(least, abs=1e-6)
+
+
+def test_the_mean_follows_its_seed() -> None:
+    problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
+    draws = [
+        mean(problem, np.ones(2), Budget(absolute=0.3), np.random.RandomState(seed))[0]
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert (draws[0] != draws[2]).any()
+
+
+def test_the_centre_of_a_separable_problem_is_chebyshev_s() -> None:
+    # Ψ is {(w, b): 4w − |b| ≥ 1, w ≤ 1}: a triangle with inscribed circle on the axis b = 0,
+    # at distance r from w = 1 and from 4w ∓ b = 1, whose normals have length √17.
+    problem = TuningProblem([[-4.0], [4.0]], [-1, 1], [[0.0]], [-1])
+    w, b = centre(problem, np.ones(1), Budget(), seeded())
+    radius = 3.0 / (4.0 + np.sqrt(17.0))
+    assert w[0] == pytest.approx(1.0 - radius, abs=1e-6)
+    assert b == pytest.approx(0.0, abs=1e-6)

@@ -1,0 +1,122 @@
+"""One box for all folds: an exact value, a valid bound, a search no worse than its start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from oracles import brute_force_worst_case, grid_of_boxes
+from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold
+from strategies import problems
+
+from pessimal.errors import InvalidInputError
+from pessimal.estimators import PessimisticSVCCV
+from pessimal.estimators.shared_box import tune_shared_box
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector
+from pessimal.solution import Status
+from pessimal.training import worst_case
+from pessimal.views import solve_pessimistic
+
+BUDGET = Budget(0.2, 0.05)
+
+
+def overlapping(n: int = 18, p: int = 2, seed: int = 0) -> tuple[Matrix, Vector]:
+    random = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
+    return random.standard_normal((n, p)) + 0.8 * y[:, None], y
+
+
+def folds(seed: int = 0) -> list[TuningProblem]:
+    X, y = overlapping(seed=seed)
+    pairs = StratifiedKFold(3).split(X, y)
+    return [TuningProblem(X[train], y[train], X[val], y[val]) for train, val in pairs]
+
+
+@settings(max_examples=10)
+@given(problem=problems(n_features=1))
+def test_value_and_bound_hold_against_brute_force(problem: TuningProblem) -> None:
+    shared = tune_shared_box([problem, problem], BUDGET)
+    worst = brute_force_worst_case(problem, shared.box, BUDGET)
+    assert shared.value == pytest.approx(worst, abs=1e-5)
+    grid = [brute_force_worst_case(problem, box, BUDGET) for box in grid_of_boxes(problem, 5)]
+    assert shared.lower_bound <= min(grid) + 1e-6
+
+
+def test_the_shared_box_is_no_worse_than_the_folds_own() -> None:
+    parts = folds()
+    shared = tune_shared_box(parts, BUDGET)
+    for part in parts:
+        box = solve_pessimistic(part, BUDGET).box
+        values = [_worst(other, box) for other in parts]
+        assert shared.value <= np.mean(values) + 1e-6
+    assert shared.value == pytest.approx(shared.fold_values.mean())
+    assert shared.status is (Status.OPTIMAL if shared.proved else Status.NOT_PROVED)
+
+
+def _worst(problem: TuningProblem, box: Vector) -> float:
+    return worst_case(problem, box, BUDGET).value
+
+
+def test_separable_folds_are_proved() -> None:
+    fold = TuningProblem([[-3.0], [3.0]], [-1, 1], [[-4.0], [4.0]], [-1, 1], upper=1.0)
+    shared = tune_shared_box([fold, fold], Budget())
+    assert shared.proved
+    assert shared.status is Status.OPTIMAL
+    assert shared.value == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_answer_does_not_depend_on_the_number_of_processes() -> None:
+    alone = tune_shared_box(folds(), BUDGET, max_boxes=9)
+    together = tune_shared_box(folds(), BUDGET, max_boxes=9, n_jobs=2)
+    np.testing.assert_array_equal(alone.box, together.box)
+    assert alone.value == together.value
+    assert alone.judged == together.judged == 9
+
+
+def test_a_limit_in_seconds_still_gives_a_box_with_a_value() -> None:
+    shared = tune_shared_box(folds(), BUDGET, time_limit=1e-6)
+    assert shared.status is Status.TIME_LIMIT
+    assert np.isfinite(shared.value)
+    assert shared.judged == 1
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [3, StratifiedKFold(3), [(np.arange(6, 18), np.arange(6)), (np.arange(12), np.arange(12, 18))]],
+    ids=["int", "splitter", "indices"],
+)
+def test_folds_of_every_kind(cv: Any) -> None:
+    X, y = overlapping()
+    model = PessimisticSVCCV(cv=cv, max_boxes=4, random_state=0).fit(X, np.where(y > 0, "u", "v"))
+    assert model.result_.lower_bound <= model.worst_case_loss_
+    assert model.score(X, np.where(y > 0, "u", "v")) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("cv", "y", "message"),
+    [
+        (2, [0, 0, 0, 0, 0, 1], "no row of class 1"),
+        (7, [0, 0, 0, 1, 1, 1], "n_splits=7"),
+        (LeaveOneOut(), [0, 0, 0, 0, 0, 1], "no row of class 1"),
+        ([(np.arange(6), np.arange(0))], [0, 0, 0, 1, 1, 1], "no validation row"),
+        (GroupKFold(2), [0, 0, 0, 1, 1, 1], "groups"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_folds_that_cannot_be_used_are_named(cv: Any, y: list[int], message: str) -> None:
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=message):
+        PessimisticSVCCV(cv=cv).fit(X, y)
+
+
+def test_errors_are_the_packages_own() -> None:
+    with pytest.raises(InvalidInputError, match="OneVsRestClassifier"):
+        PessimisticSVCCV().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
+
+
+def test_better_boxes_are_told_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    X, y = overlapping()
+    PessimisticSVCCV(cv=2, max_boxes=2, random_state=0, verbose=1).fit(X, y)
+    assert "worst case" in capfd.readouterr().err
