@@ -5,8 +5,10 @@ Each picks a method, breaks ties between boxes by a stated rule, and has the ans
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Literal
 
 from numpy.typing import ArrayLike
@@ -14,7 +16,6 @@ from numpy.typing import ArrayLike
 from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
-from pessimal.milp import MULTIPLIER_CAP, solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, TuningSolution
@@ -75,11 +76,7 @@ def solve_optimistic(
     """
     started = time.perf_counter()
     _check(method, tie_break, time_limit, node_limit)
-    if method == "search":
-        limits = Limits(time_limit, node_limit, callback, seed)
-        outcome = search_optimistic(problem, limits)
-    else:
-        outcome = solve_optimistic_milp(problem, solver, time_limit)
+    outcome = _optimistic(problem, method, solver, Limits(time_limit, node_limit, callback, seed))
     name = _method_name(method, solver)
     return _solution(problem, Budget(), None, outcome, name, tie_break, started)
 
@@ -93,7 +90,7 @@ def solve_pessimistic(
     solver: str = "highs",
     time_limit: float | None = None,
     node_limit: int | None = None,
-    multiplier_cap: float = MULTIPLIER_CAP,
+    multiplier_cap: float | None = None,
     tie_break: TieBreak = "smallest_box",
     callback: Callback | None = None,
     seed: int = 0,
@@ -113,8 +110,9 @@ def solve_pessimistic(
         Validation points whose labels are flipped.
     method, solver, time_limit, node_limit, tie_break, callback, seed
         As in `solve_optimistic`.
-    multiplier_cap : float
-        Cap on the multiplier of the budget row in the mixed-integer program; the search needs none.
+    multiplier_cap : float, optional
+        Where the mixed-integer program splits the values of the budget row's multiplier, 1000 by
+        default; the search needs no cap.
 
     Returns
     -------
@@ -132,22 +130,31 @@ def solve_pessimistic(
     budget = Budget() if budget is None else budget
     limits = Limits(time_limit, node_limit, callback, seed)
 
-    def optimistic() -> tuple[Vector, float]:
-        if method == "search":
-            outcome = search_optimistic(problem, limits)
-        else:
-            outcome = solve_optimistic_milp(problem, solver, time_limit)
+    def hyperplane() -> tuple[Vector, float]:
+        outcome = _optimistic(problem, method, solver, limits)
         return outcome.w, outcome.b
 
-    flipped = flip_mask(problem, flip, optimistic)
+    flipped = flip_mask(problem, flip, hyperplane)
     if method == "search":
         outcome = search_pessimistic(problem, budget, flipped, limits)
     else:
-        outcome = solve_pessimistic_milp(
-            problem, budget, flipped, solver, time_limit, multiplier_cap
-        )
+        milp = _milp()
+        cap = milp.MULTIPLIER_CAP if multiplier_cap is None else multiplier_cap
+        outcome = milp.solve_pessimistic_milp(problem, budget, flipped, solver, time_limit, cap)
     name = _method_name(method, solver)
     return _solution(problem, budget, flipped, outcome, name, tie_break, started)
+
+
+def _optimistic(problem: TuningProblem, method: Method, solver: str, limits: Limits) -> Outcome:
+    if method == "search":
+        return search_optimistic(problem, limits)
+    outcome: Outcome = _milp().solve_optimistic_milp(problem, solver, limits.time_limit)
+    return outcome
+
+
+def _milp() -> ModuleType:
+    """Import the programs only when asked for: CVXPY takes a second, the search does without."""
+    return importlib.import_module("pessimal.milp")
 
 
 def _check(method: str, tie_break: str, time_limit: float | None, node_limit: int | None) -> None:

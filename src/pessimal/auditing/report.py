@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pessimal.auditing.html import as_html
-from pessimal.auditing.plots import draw
 from pessimal.auditing.text import as_text
 from pessimal.labels import Classes
 from pessimal.problem import Budget, Mask, Vector
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +199,9 @@ class AuditReport:
 
     def plot(self) -> Figure:
         """Draw losses against ε, and the score range of every validation point."""
+        # Here, because importing the package should not wait for matplotlib.
+        from pessimal.auditing.plots import draw  # noqa: PLC0415
+
         return draw(self)
 
     def summary(self) -> str:
