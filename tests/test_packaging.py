@@ -17,8 +17,14 @@ ROOT = Path(__file__).parents[1]
     "name",
     [
         "Budget",
+        "AuditReport",
+        "OptimisticSVC",
+        "PessimisticSVC",
+        "PessimisticSVCCV",
         "TuningProblem",
         "TuningSolution",
+        "audit",
+        "audit_estimator",
         "best_case",
         "load_cancer",
         "load_diabetes",
@@ -66,9 +72,11 @@ def test_every_compiled_module_is_left_out_of_doctest_collection() -> None:
     assert all((ROOT / path).is_file() for path in compiled)
 
 
-def test_the_example_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
-    exec(compile(example, "README.md", "exec"), {})
+def test_the_examples_in_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    assert examples
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), {})
     assert "clump_thickness" in capsys.readouterr().out
 
 
