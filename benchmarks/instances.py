@@ -1,0 +1,107 @@
+"""The instances: which data, of which sizes, under which view; each named by its fields alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from pessimal import Budget, TuningProblem
+from pessimal.datasets import Dataset, load_cancer, load_diabetes, paper_split
+
+VIEWS = (("optimistic", 0.0), ("pessimistic", 0.0), ("pessimistic", 0.2))
+"""View and ε; the pessimistic ones flip all of V."""
+
+GRID_SIZES = (5, 10, 15, 20)
+LARGE_SIZES = (30, 50, 100)
+WIDE_FEATURES = (20, 50, 100)
+WIDE_SIZE = 50
+TRANSFER_FEATURES, TRANSFER_UPPER = 100, 2.5
+"""The size and the upper limit of the paper's transfer experiment."""
+
+INFORMATIVE = 5
+"""Features of the synthetic data whose mean depends on the class, by ±½."""
+
+LOADERS = {"cancer": load_cancer, "diabetes": load_diabetes}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One problem to solve; `data` is a UCI data set or ``synthetic-<number of features>``."""
+
+    suite: str
+    data: str
+    n_train: int
+    n_val: int
+    seed: int
+    view: str
+    epsilon: float
+
+    @property
+    def key(self) -> str:
+        """Name of the instance, the same in every run."""
+        return (
+            f"{self.data} T={self.n_train} V={self.n_val} seed={self.seed} {self.view} "
+            f"eps={self.epsilon:g}"
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """ε, as the package takes it."""
+        return Budget(relative=self.epsilon)
+
+    def problem(self) -> TuningProblem:
+        """Draw the data."""
+        if self.data.startswith("synthetic-"):
+            return _synthetic(self, int(self.data.removeprefix("synthetic-")))
+        drawn = paper_split(_dataset(self.data), self.n_train, self.n_val, self.seed)
+        return TuningProblem(drawn.X_train, drawn.y_train, drawn.X_val, drawn.y_val)
+
+
+def grid(seeds: Sequence[int]) -> Iterator[Instance]:
+    """Yield the paper's sizes: |T| and |V| from 5 to 20."""
+    for seed, n_train, n_val, data in product(seeds, GRID_SIZES, GRID_SIZES, LOADERS):
+        for view, epsilon in VIEWS:
+            yield Instance("grid", data, n_train, n_val, seed, view, epsilon)
+
+
+def large(seeds: Sequence[int]) -> Iterator[Instance]:
+    """Yield the same data with more rows."""
+    for seed, size, data, (view, epsilon) in product(seeds, LARGE_SIZES, LOADERS, VIEWS):
+        yield Instance("large", data, size, size, seed, view, epsilon)
+
+
+def wide(seeds: Sequence[int]) -> Iterator[Instance]:
+    """Yield synthetic data with more features."""
+    for seed, p, (view, epsilon) in product(seeds, WIDE_FEATURES, VIEWS):
+        yield Instance("wide", f"synthetic-{p}", WIDE_SIZE, WIDE_SIZE, seed, view, epsilon)
+
+
+def quick(seeds: Sequence[int]) -> Iterator[Instance]:
+    """Yield a handful of the grid: the first seed, |T| = |V|."""
+    for instance in grid(seeds[:1]):
+        if instance.n_train == instance.n_val and instance.n_train != 15:
+            yield instance
+
+
+SUITES = {"grid": grid, "large": large, "wide": wide}
+
+
+@cache
+def _dataset(name: str) -> Dataset:
+    return LOADERS[name]()
+
+
+def _synthetic(instance: Instance, p: int) -> TuningProblem:
+    """Two Gaussian classes of equal size that differ in the means of a few features."""
+    rng = np.random.default_rng([instance.seed, p])
+    n = instance.n_train + instance.n_val
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    X = rng.standard_normal((n, p))
+    X[:, :INFORMATIVE] += 0.5 * y[:, None]
+    train, val = slice(None, instance.n_train), slice(instance.n_train, None)
+    upper = TRANSFER_UPPER if p == TRANSFER_FEATURES else 1.0
+    return TuningProblem(X[train], y[train], X[val], y[val], upper=upper)

@@ -1,0 +1,100 @@
+"""The machine that the figures were measured on, and what starting Python adds to a solve."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import pessimal
+
+_PACKAGES = ("pessimal", "numpy", "scipy", "cvxpy")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a reader must know to place the figures."""
+
+    cpu: str
+    cores: int
+    memory_gb: float
+    system: str
+    python: str
+    packages: dict[str, str]
+
+
+def describe() -> Machine:
+    """Describe this machine."""
+    page, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
+    return Machine(
+        cpu=_cpu(),
+        cores=os.cpu_count() or 1,
+        memory_gb=round(page * pages / 2**30, 1),
+        system=f"{platform.system()} {platform.machine()}",
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        packages={name: version(name) for name in _PACKAGES} | {"build": _build()},
+    )
+
+
+def _build() -> str:
+    """Return a fingerprint of the package's files, compiled ones included."""
+    root = Path(next(iter(pessimal.__path__)))
+    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".so", ".pyd"))
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """Seconds of one view in a fresh process: the import, the first solve, a later one."""
+
+    view: str
+    epsilon: float
+    import_seconds: float
+    first_seconds: float
+    later_seconds: float
+    memory_peak: float | None
+
+
+_FRESH_PROCESS = """
+import json, statistics, sys, time
+sys.path.insert(0, sys.argv[3])
+began = time.perf_counter()
+import pessimal
+imported = time.perf_counter() - began
+import memory
+from contenders import run
+from instances import Instance
+instance = Instance("start-up", "cancer", 20, 20, 99, sys.argv[1], float(sys.argv[2]))
+seconds = [run(instance, "pessimal", 60.0).seconds for _ in range(6)]
+print(json.dumps([imported, seconds[0], statistics.median(seconds[1:]), memory.peak()]))
+"""
+
+
+def start_up(view: str, epsilon: float) -> StartUp:
+    """Solve the same instance six times in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FRESH_PROCESS, view, str(epsilon), str(Path(__file__).parent)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return StartUp(view, epsilon, *json.loads(done.stdout))
