@@ -34,7 +34,7 @@ from pessimal.milp.solvers import find_solver
 from pessimal.milp.standard_form import StandardForm, standard_form
 from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import Status
-from pessimal.training.linear import Simplex
+from pessimal.training.linear import WarmProgram
 
 DEFAULT = "-default"
 CONTENDERS = (OURS, "cplex", "gurobi", "highs", "scip", "cplex" + DEFAULT, "gurobi" + DEFAULT)
@@ -155,7 +155,7 @@ def _checked(instance: Instance, milp: _Milp, answer: Answer) -> dict[str, float
     accepted = certificate
     if not certificate.ok:
         try:
-            polished = Simplex(milp.form.with_binaries_fixed(answer.x)).minimise()
+            polished = WarmProgram(milp.form.with_binaries_fixed(answer.x)).minimise()
         except SolverError:
             pass  # the pattern of the binaries lives on leaks alone
         else:

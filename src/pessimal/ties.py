@@ -24,7 +24,7 @@ import numpy as np
 from pessimal.certificate import certify
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
-from pessimal.training.linear import Program, Simplex
+from pessimal.training.linear import Program, WarmProgram
 from pessimal.training.near_optimal import BoxModels, margin_rows
 
 
@@ -47,7 +47,7 @@ def smallest_box(
     Returns
     -------
     ndarray of shape (p,)
-        A certified box, no larger than `box`; `box` itself if none other can be certified.
+        No larger than `box`; `box` itself if none other can be certified.
 
     Examples
     --------
@@ -56,6 +56,8 @@ def smallest_box(
     array([0.5])
     """
     held = np.minimum(np.maximum(np.abs(w), problem.lower), box)
+    if flipped is None or (budget.relative == 0.0 and budget.absolute == 0.0):
+        return held  # a model that is optimal in a box is so in any smaller one that holds it
     if _certified(problem, budget, flipped, w, b, held):
         return held
     share = _least_share(problem, budget, w, b, held, box)
@@ -93,7 +95,7 @@ def largest_box(
     if (box >= problem.upper).all():
         return box
     program = _multipliers(problem, budget, flipped, w, b, box)
-    simplex = Simplex(program)
+    simplex = WarmProgram(program)
     if not simplex.feasible():
         return box
     enlarged = box.copy()
@@ -137,7 +139,7 @@ def _least_share(
         lower=np.append(base.lower, 0.0),
         upper=np.append(base.upper, 1.0),
     )
-    return float(np.clip(Simplex(program).minimise()[-1], 0.0, 1.0))
+    return float(np.clip(WarmProgram(program).minimise()[-1], 0.0, 1.0))
 
 
 def _multipliers(

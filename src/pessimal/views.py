@@ -189,6 +189,10 @@ def _solution(
     box = _TIE_BREAKS[tie_break](problem, budget, flipped, w, b, outcome.box)
     objective = problem.val_loss(w, b)
     seconds = time.perf_counter() - started
+    certificate = certify(problem, budget, flipped, box, w, b, objective)
+    if not certificate.ok:  # the tie-break's box fails numerically: the method's own stands
+        box = outcome.box
+        certificate = certify(problem, budget, flipped, box, w, b, objective)
     return TuningSolution(
         problem=problem,
         budget=budget,
@@ -202,6 +206,6 @@ def _solution(
         seconds=seconds,
         nodes=outcome.nodes,
         method=method,
-        certificate=certify(problem, budget, flipped, box, w, b, objective),
+        certificate=certificate,
         notes=outcome.notes,
     )

@@ -16,12 +16,12 @@ from pessimal.search.codes import ABOVE, BELOW
 from pessimal.search.items import (
     Conditions,
     Items,
-    LinearProgram,
     flipped_conditions,
     intercept_limit,
     optimistic_conditions,
     weighted_conditions,
 )
+from pessimal.search.program import LinearProgram
 from pessimal.training import least_loss
 
 INF = np.inf

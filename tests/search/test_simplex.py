@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 
 from pessimal.problem import Matrix, Vector
 from pessimal.search.codes import CUT_OFF, INFEASIBLE, OPTIMAL
+from pessimal.search.program import LinearProgram
 from pessimal.search.simplex import Simplex
 
 TOLERANCE = 1e-8
@@ -39,14 +40,8 @@ class Program:
 
     def dictionary(self) -> Simplex:
         """Return a fresh dictionary, with arrays of its own."""
-        return Simplex(
-            self.A.copy(),
-            self.low,
-            self.high,
-            self.slope_left.copy(),
-            self.slope_right.copy(),
-            self.kink,
-        )
+        slopes = self.slope_left.copy(), self.slope_right.copy()
+        return Simplex(LinearProgram(self.A.copy(), self.low, self.high, *slopes, self.kink))
 
     def with_bounds(self, k: int, low: float, high: float) -> Program:
         """Return the program with other bounds on row `k`."""

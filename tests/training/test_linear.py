@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from pessimal.errors import SolverError
-from pessimal.training.linear import Program, Simplex, solve_integer
+from pessimal.training.linear import Program, WarmProgram, solve_integer
 
 
 def random_program(seed: int) -> Program:
@@ -40,7 +40,7 @@ def scipy_value(program: Program, cost: np.ndarray, row_upper: np.ndarray) -> fl
 @pytest.mark.parametrize("seed", range(5))
 def test_the_least_cost_is_scipys_also_after_changes(seed: int) -> None:
     program = random_program(seed)
-    simplex = Simplex(program)
+    simplex = WarmProgram(program)
     expected = scipy_value(program, program.cost, program.row_upper)
     assert program.cost @ simplex.minimise() == pytest.approx(expected, abs=1e-8)
 
@@ -69,16 +69,16 @@ def one_row(cost: list[float], lower: float, upper: float, integer: bool = False
 
 
 def test_a_program_without_optimum_raises() -> None:
-    infeasible = Simplex(one_row([1.0, 1.0], -np.inf, -1.0))
+    infeasible = WarmProgram(one_row([1.0, 1.0], -np.inf, -1.0))
     assert not infeasible.feasible()
     with pytest.raises(SolverError, match="Infeasible"):
         infeasible.minimise()
     with pytest.raises(SolverError, match="instead of optimal"):
-        Simplex(one_row([-1.0, 0.0], 0.0, np.inf)).minimise()
+        WarmProgram(one_row([-1.0, 0.0], 0.0, np.inf)).minimise()
 
 
 def test_an_infeasible_row_can_be_restored() -> None:
-    simplex = Simplex(one_row([1.0, 1.0], 1.0, 2.0))
+    simplex = WarmProgram(one_row([1.0, 1.0], 1.0, 2.0))
     assert simplex.feasible()
     simplex.set_row(0, -2.0, -1.0)
     assert not simplex.feasible()
@@ -108,6 +108,6 @@ def test_a_scheduler_started_with_more_threads_does_no_harm() -> None:
         other.setOptionValue("threads", 2)
         other.addVar(0.0, 1.0)
         other.run()
-        assert Simplex(one_row([1.0, 1.0], 1.0, 2.0)).minimise().sum() == pytest.approx(1.0)
+        assert WarmProgram(one_row([1.0, 1.0], 1.0, 2.0)).minimise().sum() == pytest.approx(1.0)
     finally:
         highspy.Highs.resetGlobalScheduler(True)

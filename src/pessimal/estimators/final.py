@@ -16,7 +16,7 @@ import numpy as np
 
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.training import least_loss
-from pessimal.training.linear import Program, Simplex
+from pessimal.training.linear import Program, WarmProgram
 from pessimal.training.near_optimal import margin_rows, near_optimal
 
 Final: TypeAlias = Callable[
@@ -100,7 +100,7 @@ def centre(
         lower=np.append(base.lower, 0.0),
         upper=np.append(base.upper, np.inf),
     )
-    u = Simplex(program).minimise()
+    u = WarmProgram(program).minimise()
     return np.clip(u[: len(box)], -box, box), float(u[len(box)])
 
 

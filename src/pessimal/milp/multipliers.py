@@ -19,7 +19,7 @@ import numpy as np
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge
 from pessimal.tolerances import AT_BREAKPOINT
 from pessimal.training import least_loss
-from pessimal.training.linear import Program, Simplex
+from pessimal.training.linear import Program, WarmProgram
 
 
 def item_slacks(
@@ -61,7 +61,7 @@ def find_conflict(problem: TuningProblem, flipped: Mask, slacks: Vector) -> Mask
     True
     """
     program, first_item_row = _multiplier_program(problem, flipped)
-    simplex = Simplex(program)
+    simplex = WarmProgram(program)
 
     def multipliers_exist() -> bool:
         return bool(simplex.minimise()[0] > AT_BREAKPOINT)

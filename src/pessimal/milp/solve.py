@@ -30,7 +30,7 @@ from pessimal.milp.standard_form import StandardForm, standard_form
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solution import Outcome, Status
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
-from pessimal.training.linear import Simplex
+from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import margin_rows, near_optimal
 
 MULTIPLIER_CAP = 1000.0
@@ -211,7 +211,7 @@ def _polish(task: _Task, program: Program, form: StandardForm, x: Vector) -> _Po
     """Solve again with the binaries rounded and fixed, which stops what leaks through an M."""
     # Without a solution the pattern lives on leaks alone; the point as it is will show where.
     with contextlib.suppress(SolverError):
-        x = Simplex(form.with_binaries_fixed(x)).minimise()
+        x = WarmProgram(form.with_binaries_fixed(x)).minimise()
     parts = {name: x[form.columns(program.variables[name])] for name in ("w_bar", "w", "b")}
     box = np.clip(parts["w_bar"], task.problem.lower, task.problem.upper)
     return _point(task.problem, np.clip(parts["w"], -box, box), float(parts["b"][0]), box)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.search.codes import N_CUTS, NOTHING, PULL, SIDE
+from pessimal.search.program import LinearProgram
 from pessimal.search.simplex import Simplex
 from pessimal.tolerances import BUDGET, LP_FEASIBILITY
 
@@ -45,9 +46,9 @@ class BudgetCondition:
         high = np.concatenate([problem.upper, [b_limit], reach])
         slope_left = np.concatenate([np.zeros(p + 1), -problem.train_weight])
         kink = np.concatenate([np.zeros(p + 1), np.ones(problem.n_train)])
-        self.trainer = Simplex(
-            np.asarray(self.signed), -high, high, slope_left, np.zeros(len(high)), kink, 0
-        )
+        right = np.zeros(len(high))
+        program = LinearProgram(np.asarray(self.signed), -high, high, slope_left, right, kink)
+        self.trainer = Simplex(program)
         self.n_cuts = 0
         self.oldest = 0
         self.last = 0

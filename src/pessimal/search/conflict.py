@@ -26,7 +26,7 @@ class ConflictFinder:
 
     def __init__(self, conditions: Conditions, sides: Sides) -> None:
         self.sides = sides
-        self.trial = Simplex(*conditions.dual)
+        self.trial = Simplex(conditions.dual)
         self.n = 0
         self.item = np.zeros(sides.n_items, np.intp)
         self.side = np.zeros(sides.n_items, np.intp)

@@ -19,36 +19,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.problem import Matrix, Vector
+from pessimal.problem import Vector
+from pessimal.search.program import LinearProgram
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
 INF = np.inf
 
 
 class Dictionary:
-    """One linear program and its current dictionary.
+    """One linear program and its current dictionary; whoever rewrites A calls `refactor`."""
 
-    The last `n_local` rows of A are its own, to be rewritten followed by `refactor`.
-    """
-
-    def __init__(
-        self,
-        A: Matrix,
-        low: Vector,
-        high: Vector,
-        slope_left: Vector,
-        slope_right: Vector,
-        kink: Vector,
-        n_local: int = 0,
-    ) -> None:
-        self.n_local = n_local
-        self.m = A.shape[0]
-        self.q = A.shape[1]
+    def __init__(self, program: LinearProgram) -> None:
+        self.n_local = program.n_local
+        self.m = program.A.shape[0]
+        self.q = program.A.shape[1]
         self.size = self.m + self.q
-        self.A = A.copy() if n_local else A
-        self.slope_left = slope_left
-        self.slope_right = slope_right
-        self.kink = kink
+        self.A = program.A.copy() if program.n_local else program.A
+        self.slope_left = program.slope_left
+        self.slope_right = program.slope_right
+        self.kink = program.kink
         self.D = np.zeros((self.m, self.q))
         self.basic = np.zeros(self.m, np.intp)
         self.nonbasic = np.zeros(self.q, np.intp)
@@ -56,8 +45,8 @@ class Dictionary:
         self.segment = np.zeros(self.size, np.intp)  # 0 left of the kink, 1 right of it
         self.z = np.zeros(self.size)
         self.y = np.zeros(self.size)
-        self.low = low.copy()
-        self.high = high.copy()
+        self.low = program.low.copy()
+        self.high = program.high.copy()
         self.objective = 0.0
         self.pivots = 0
         self.age = 0

@@ -15,6 +15,7 @@ import numpy as np
 from pessimal.problem import TuningProblem, Vector
 from pessimal.search.codes import OPTIMAL
 from pessimal.search.items import Conditions
+from pessimal.search.program import LinearProgram
 from pessimal.search.simplex import Simplex
 from pessimal.search.tree import Tree
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
@@ -56,12 +57,14 @@ class Heuristic:
         kink = np.ones(n_rows)
         kink[: self.n_features + 1] = 0.0
         self.mixed_left = np.zeros(n_rows)
-        self.mixed = Simplex(A, low, high, self.mixed_left, np.zeros(n_rows), kink)
+        mixed = LinearProgram(A, low, high, self.mixed_left, np.zeros(n_rows), kink)
+        self.mixed = Simplex(mixed)
         kink = kink.copy()
         kink[first_val:] = -1.0
         self.inner_left = np.zeros(n_rows)
         self.inner_right = np.zeros(n_rows)
-        self.inner = Simplex(A, low, high, self.inner_left, self.inner_right, kink)
+        inner = LinearProgram(A, low, high, self.inner_left, self.inner_right, kink)
+        self.inner = Simplex(inner)
 
     def starts(self, target: float) -> None:
         """Try the widest box, the narrowest and those of mixed fits; stop at `target`."""

@@ -32,7 +32,7 @@ class Incumbent:
         self.budget = budget
         self.n_features = n_features
         self.pull_row = conditions.pull_row
-        self.piece = Simplex(*conditions.primal)
+        self.piece = Simplex(conditions.primal)
         self.lower = conditions.lower.copy()
         self.upper = conditions.upper.copy()
         self.pulled = np.zeros(n_features, np.intp)

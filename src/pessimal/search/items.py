@@ -26,29 +26,17 @@ An *item* is a row of P with a breakpoint. On either side of it one bound in D i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pessimal.problem import Mask, Matrix, TuningProblem, Vector
 from pessimal.search.codes import ABOVE, BELOW
+from pessimal.search.program import LinearProgram
 
 AT_MOST, AT_LEAST = -1, 1
 
 Implied = tuple[NDArray[np.intp], int, Vector | float]  # rows of D, sense, value
-
-
-class LinearProgram(NamedTuple):
-    """Arguments of a `Simplex`."""
-
-    A: Matrix
-    low: Vector
-    high: Vector
-    slope_left: Vector
-    slope_right: Vector
-    kink: Vector
-    n_local: int = 0  # rows at the end that its owner rewrites
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ class Node:
         n_elements = sides.n_items + n_features + 2
         self.sides = sides
         self.pull_row = conditions.pull_row
-        self.primal = Simplex(*conditions.primal)
-        self.dual = Simplex(*conditions.dual)
+        self.primal = Simplex(conditions.primal)
+        self.dual = Simplex(conditions.dual)
         self.pulled = np.zeros(n_features, np.intp)
         self.n_children = 0
         self.item = np.zeros(n_elements, np.intp)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.problem import Matrix, Vector
 from pessimal.search.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
 from pessimal.search.dictionary import Dictionary
+from pessimal.search.program import LinearProgram
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
 INF = np.inf
@@ -28,17 +28,8 @@ class Simplex(Dictionary):
     (−1), whose entries in the dictionary are the proof.
     """
 
-    def __init__(
-        self,
-        A: Matrix,
-        low: Vector,
-        high: Vector,
-        slope_left: Vector,
-        slope_right: Vector,
-        kink: Vector,
-        n_local: int = 0,
-    ) -> None:
-        super().__init__(A, low, high, slope_left, slope_right, kink, n_local)
+    def __init__(self, program: LinearProgram) -> None:
+        super().__init__(program)
         self.row = -1
         self.direction = 0
         self.column = -1
@@ -206,7 +197,7 @@ class Simplex(Dictionary):
         self.pivots += 1
 
     def bound_after(self, k: int, low: float, high: float) -> float:
-        """Lower bound of the program with these bounds on row `k`: one dual step, nothing kept."""
+        """Bound the program with tighter bounds on row `k` from below: one dual step, nothing kept."""
         at = self.z[k]
         target = high if at > high else low
         if low <= at <= high:

@@ -57,8 +57,8 @@ class Tree:
         self.unresolved_bound = INF
         self.levels = [Node(conditions, self.sides)]
         self.conflicts = ConflictFinder(conditions, self.sides)
-        self.trial_primal = Simplex(*conditions.primal)
-        self.trial_dual = Simplex(*conditions.dual)
+        self.trial_primal = Simplex(conditions.primal)
+        self.trial_dual = Simplex(conditions.dual)
         root = self.level(0).primal
         root.solve(INF)
         self.incumbent = Incumbent(conditions, self.sides, root, budget)

@@ -23,7 +23,7 @@ import numpy as np
 
 from pessimal.problem import Mask, Matrix, TuningProblem, Vector, hinge
 from pessimal.tolerances import LP_FEASIBILITY, STRICT
-from pessimal.training.linear import Program, Simplex, solve_integer
+from pessimal.training.linear import Program, WarmProgram, solve_integer
 from pessimal.training.near_optimal import BoxModels, margin_rows, row_ranges
 
 _N_STARTS = 4
@@ -170,7 +170,7 @@ def _deepest(models: BoxModels, rows: Matrix, threshold: float) -> tuple[Vector,
         new_upper=np.ones(1),
         new_lower=np.array([-np.inf]),
     )
-    x = Simplex(program).minimise()
+    x = WarmProgram(program).minimise()
     u = x[:q]
     u[:-1] = np.clip(u[:-1], -models.box, models.box)
     return u, float(x[-1])

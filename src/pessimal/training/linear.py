@@ -1,7 +1,7 @@
 """Linear and mixed-integer programs as numpy arrays, solved by HiGHS.
 
 A `Program` is data: ``min cost·x`` with ``row_lower ≤ matrix·x ≤ row_upper``,
-``lower ≤ x ≤ upper`` and some columns integer. `Simplex` keeps one linear program in HiGHS and
+``lower ≤ x ≤ upper`` and some columns integer. `WarmProgram` keeps one linear program in HiGHS and
 solves it again after a change of cost or row limit, from the last basis; `solve_integer` solves a
 mixed-integer program once and reports a bound with its solution.
 """
@@ -39,7 +39,7 @@ class IntegerSolution:
     bound: float
 
 
-class Simplex:
+class WarmProgram:
     """One linear program in HiGHS, solved again from the last basis when it changes.
 
     Presolve is off: it costs more than it saves on a program with some fifty columns, and it

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.tolerances import BUDGET_SLACK
-from pessimal.training.linear import Program, Simplex
+from pessimal.training.linear import Program, WarmProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class BoxModels:
         self.box = box
         self.program = _hinge_program(problem, box, others)
         self.training_limit = np.inf
-        self._simplex = Simplex(self.program)
+        self._simplex = WarmProgram(self.program)
 
     def minimise(
         self,
