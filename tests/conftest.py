@@ -4,7 +4,12 @@ This file also makes pytest put `tests/` on the import path, so that any test, i
 can write ``from oracles import ...``.
 """
 
+import signal
+
 from hypothesis import HealthCheck, settings
+
+# A process started in the background may have Ctrl-C switched off; the tests of it need it on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "deterministic",
