@@ -126,7 +126,8 @@ def markdown(measurements: Sequence[Measurement], seeds: int, time_limit: float)
         f"Mean test accuracy in per cent over {seeds} draws of n tuning rows; difference to plain "
         f"`{REFERENCE}` on the same draws, in points, with its standard error; seconds to fit, "
         f"tuning included (limit {time_limit:g} s); share of draws with a proved optimum. "
-        f"Made by `python benchmarks/generalisation.py --seeds {seeds} --time-limit {time_limit:g}`.",
+        f"Made by `python benchmarks/generalisation.py --seeds {seeds} "
+        f"--time-limit {time_limit:g}`.",
         "",
         "## All data sets and sizes",
         "",

@@ -197,7 +197,7 @@ class Simplex(Dictionary):
         self.pivots += 1
 
     def bound_after(self, k: int, low: float, high: float) -> float:
-        """Bound the program with tighter bounds on row `k` from below: one dual step, nothing kept."""
+        """Lower bound under tighter bounds on row `k`: one dual step, nothing kept."""
         at = self.z[k]
         target = high if at > high else low
         if low <= at <= high:
