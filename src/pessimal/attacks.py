@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.fitted import LinearModel, linear_model, read_linear_model
 from pessimal.labels import signs
-from pessimal.problem import Mask, Matrix, Vector
+from pessimal.problem import Mask, Matrix, Vector, feature_rows
 
 
 def evade(
@@ -71,7 +71,7 @@ def evade(
     array([[0., 0.]])
     """
     linear = _model(model)
-    points = _points(X, len(linear.coef))
+    points = feature_rows("X", X, len(linear.coef))
     y_sign = signs("y", y, linear.classes)
     if len(y_sign) != len(points):
         raise InvalidInputError(f"y has {len(y_sign)} labels but X has {len(points)} rows")
@@ -140,19 +140,6 @@ def _model(model: Any) -> LinearModel:
             )
         return linear_model(*model, (-1, 1), "pair")
     return read_linear_model(model)
-
-
-def _points(X: ArrayLike, n_features: int) -> Matrix:
-    try:
-        points = np.array(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"X cannot be read as numbers ({error})") from None
-    if points.ndim != 2 or points.shape[1] != n_features or not np.isfinite(points).all():
-        raise InvalidInputError(
-            f"X has shape {points.shape} or values that are not finite; pass a table of finite "
-            f"numbers with {n_features} columns, one for each coefficient of the model"
-        )
-    return points
 
 
 def _radius(radius: float) -> float:

@@ -218,6 +218,16 @@ def feature_vector(name: str, value: ArrayLike, n_features: int) -> Vector:
     return values
 
 
+def feature_rows(name: str, value: ArrayLike, n_features: int) -> Matrix:
+    """Read a table of finite numbers with one column a feature."""
+    values = _matrix(name, value)
+    if values.shape[1] != n_features:
+        raise InvalidInputError(
+            f"{name} has {values.shape[1]} columns; pass {n_features}, one for each feature"
+        )
+    return values
+
+
 def _floats(name: str, value: ArrayLike) -> Vector:
     try:
         return np.array(value, dtype=np.float64)

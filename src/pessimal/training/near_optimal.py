@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pessimal.errors import InvalidInputError
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows
 from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
 
@@ -128,7 +127,7 @@ def score_range(
     >>> float(low[0].round(6)), float(high[0].round(6))
     (1.0, 4.0)
     """
-    points = problem.X_val if X is None else _points(X, problem.n_features)
+    points = problem.X_val if X is None else feature_rows("X", X, problem.n_features)
     rows = margin_rows(points, np.ones(len(points)))
     low, high, _ = row_ranges(near_optimal(problem, problem.box(box), budget), rows)
     return low, high
@@ -221,16 +220,3 @@ def _hinge_program(problem: TuningProblem, box: Vector, others: Matrix | None) -
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
         upper=np.concatenate([box, np.full(1 + n_hinges, np.inf)]),
     )
-
-
-def _points(X: ArrayLike, n_features: int) -> Matrix:
-    try:
-        points = np.array(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"X cannot be read as numbers ({error})") from None
-    if points.ndim != 2 or points.shape[1] != n_features or not np.isfinite(points).all():
-        raise InvalidInputError(
-            f"X has shape {points.shape} or values that are not finite; pass a table of finite "
-            f"numbers with {n_features} columns"
-        )
-    return points
