@@ -11,7 +11,7 @@ cdef Py_ssize_t BISECTIONS
 cdef class Heuristic:
     cdef Incumbent incumbent
     cdef BudgetCondition budget
-    cdef object rng
+    cdef object rng, seed, A, low, high
     cdef Simplex inner, mixed
     cdef Py_ssize_t n_features, n_train, n_val, pull_row
     cdef bint weighted

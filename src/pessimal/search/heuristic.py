@@ -33,7 +33,9 @@ class Heuristic:
     ) -> None:
         self.incumbent = tree.incumbent
         self.budget = tree.budget
-        self.rng = np.random.default_rng(seed)
+        self.seed = seed
+        # Made when first used: many a problem ends with the first trial.
+        self.rng: np.random.Generator | None = None
         self.n_features = problem.n_features
         self.n_train = problem.n_train
         self.n_val = problem.n_val
@@ -50,21 +52,21 @@ class Heuristic:
         self.values = np.zeros(len(conditions.dual.low))
         self.other = np.zeros(len(conditions.dual.low))
 
-        first_val = self.n_features + 1 + self.n_train
-        n_rows = first_val + self.n_val
-        A = conditions.primal.A[: self.n_train + self.n_val]
-        low, high = conditions.primal.low[:n_rows], conditions.primal.high[:n_rows]
-        kink = np.ones(n_rows)
-        kink[: self.n_features + 1] = 0.0
+        n_rows = self.n_features + 1 + self.n_train + self.n_val
+        self.A = conditions.primal.A[: self.n_train + self.n_val]
+        self.low, self.high = conditions.primal.low[:n_rows], conditions.primal.high[:n_rows]
+        self.mixed: Simplex | None = None
         self.mixed_left = np.zeros(n_rows)
-        mixed = LinearProgram(A, low, high, self.mixed_left, np.zeros(n_rows), kink)
-        self.mixed = Simplex(mixed)
-        kink = kink.copy()
-        kink[first_val:] = -1.0
         self.inner_left = np.zeros(n_rows)
         self.inner_right = np.zeros(n_rows)
-        inner = LinearProgram(A, low, high, self.inner_left, self.inner_right, kink)
-        self.inner = Simplex(inner)
+        self.inner = self.program(self.inner_left, self.inner_right, -1.0)
+
+    def program(self, left: Vector, right: Vector, val_kink: float) -> Simplex:
+        """Return a program in ``w``, ``b`` and the margins, with these costs."""
+        kink = np.ones(len(left))
+        kink[: self.n_features + 1] = 0.0
+        kink[self.n_features + 1 + self.n_train :] = val_kink
+        return Simplex(LinearProgram(self.A, self.low, self.high, left, right, kink))
 
     def starts(self, target: float) -> None:
         """Try the widest box, the narrowest and those of mixed fits; stop at `target`."""
@@ -84,6 +86,8 @@ class Heuristic:
         """Try a random change of the incumbent's box, unless the incumbent has reached `target`."""
         if self.incumbent.best <= target + CUTOFF:
             return
+        if self.rng is None:
+            self.rng = np.random.default_rng(self.seed)
         for j in range(self.n_features):
             self.box[j] = max(abs(self.incumbent.u[j]), self.lower[j])
         if self.rng.random() < 0.15:
@@ -107,6 +111,8 @@ class Heuristic:
 
     def fit_mixed(self, share: float) -> None:
         """Box ``|w|`` of the model that minimises ``share·L_V + (1 − share)·L_T``."""
+        if self.mixed is None:
+            self.mixed = self.program(self.mixed_left, np.zeros(len(self.mixed_left)), 1.0)
         first = self.n_features + 1
         for i in range(self.n_train):
             self.mixed_left[first + i] = -(1.0 - share) * self.train_weight[i]

@@ -25,6 +25,7 @@ An *item* is a row of P with a breakpoint. On either side of it one bound in D i
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,6 +180,12 @@ def _one_loss(
     )
 
 
+@functools.cache
+def _random_costs(n: int) -> Vector:
+    """Return the same numbers every time, once drawn."""
+    return np.random.default_rng(0).uniform(0.5, 1.5, n)
+
+
 def intercept_limit(problem: TuningProblem) -> float:
     """Bound on ``|b|`` that no optimum meets: 2 more than the largest ``|x·w|``.
 
@@ -210,35 +217,40 @@ def _primal(problem: TuningProblem, n_local: int = 0) -> LinearProgram:
 def _dual(A: Matrix, low: Vector, high: Vector) -> LinearProgram:
     """D is a feasibility problem; random positive costs keep its simplex from cycling."""
     slope = np.zeros(len(low))
-    slope[: A.shape[1]] = np.random.default_rng(0).uniform(0.5, 1.5, A.shape[1])
+    slope[: A.shape[1]] = _random_costs(A.shape[1])
     kink = np.zeros(len(low))
     return LinearProgram(np.ascontiguousarray(A), low, high, slope, slope.copy(), kink)
 
 
 def _items(rows: NDArray[np.intp], at: Vector | float, below: Implied, above: Implied) -> Items:
     n = len(rows)
-    return Items(
-        row=rows.astype(np.intp),
-        breakpoint=np.full(n, at, dtype=float),
-        dual_row=np.column_stack([below[0], above[0]]).astype(np.intp),
-        sense=np.column_stack([np.full(n, below[1]), np.full(n, above[1])]).astype(np.intp),
-        value=np.column_stack([np.full(n, below[2]), np.full(n, above[2])]),
+    items = Items(
+        row=rows,
+        breakpoint=np.empty(n),
+        dual_row=np.empty((n, 2), np.intp),
+        sense=np.empty((n, 2), np.intp),
+        value=np.empty((n, 2)),
     )
+    items.breakpoint[:] = at
+    for side, (dual_row, sense, value) in ((BELOW, below), (ABOVE, above)):
+        items.dual_row[:, side] = dual_row
+        items.sense[:, side] = sense
+        items.value[:, side] = value
+    return items
 
 
 def _weight_items(problem: TuningProblem, pull_row: int) -> tuple[Items, ...]:
     """Items of the weights: one at 0, or two, at ±lower, where a feature has a lower limit."""
-    features = np.arange(problem.n_features)
-    free = features[problem.lower == 0.0]
-    held = features[problem.lower > 0.0]
-    nothing = np.full(len(held), -1)
-    lower = problem.lower[held]
-    pull_back = (pull_row + held, AT_MOST, 0.0)
-    pull_on = (pull_row + held, AT_LEAST, 0.0)
+    free, held = np.flatnonzero(problem.lower == 0.0), np.flatnonzero(problem.lower)
+    pull_back: Implied = (pull_row + free, AT_MOST, 0.0)
+    pull_on: Implied = (pull_row + free, AT_LEAST, 0.0)
+    at_zero = _items(free, 0.0, below=pull_back, above=pull_on)
+    if len(held) == 0:
+        return (at_zero,)
+    lower, nothing = problem.lower[held], np.full(len(held), -1)
+    pull_back, pull_on = (pull_row + held, AT_MOST, 0.0), (pull_row + held, AT_LEAST, 0.0)
     return (
-        _items(
-            free, 0.0, below=(pull_row + free, AT_MOST, 0.0), above=(pull_row + free, AT_LEAST, 0.0)
-        ),
+        at_zero,
         _items(held, lower, below=pull_back, above=(nothing, AT_LEAST, 0.0)),
         _items(held, -lower, below=(nothing, AT_MOST, 0.0), above=pull_on),
     )

@@ -56,15 +56,17 @@ class Tree:
         self.unresolved = 0
         self.unresolved_bound = INF
         self.levels = [Node(conditions, self.sides)]
-        self.conflicts = ConflictFinder(conditions, self.sides)
-        self.trial_primal = Simplex(conditions.primal)
-        self.trial_dual = Simplex(conditions.dual)
         root = self.level(0).primal
         root.solve(INF)
         self.incumbent = Incumbent(conditions, self.sides, root, budget)
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
+        if self.nodes == 0:
+            # Not before: many a problem ends with the heuristic.
+            self.conflicts = ConflictFinder(self.conditions, self.sides)
+            self.trial_primal = Simplex(self.conditions.primal)
+            self.trial_dual = Simplex(self.conditions.dual)
         for _ in range(n_nodes):
             if self.depth < 0:
                 break
