@@ -25,7 +25,7 @@ to answer, without the certificate, whose time is given apart.
 - The others get the paper's single-level MILP with every M proved and the multiplier λ of the \
 training budget at most 1000 where the data prove no smaller bound. Only the solver's own run is \
 timed: writing the program is free. Nothing of the package's own helps them: no start, no cuts.
-- Gurobi and CPLEX run at tolerances of 1e-9, which big Ms need for right answers; `-default` \
+- Gurobi and CPLEX run at tolerances of 1e-9, as in the package's own use of them; `-default` \
 marks their own tolerances. HiGHS and SCIP keep theirs. The relative gap is 1e-7, with `-default` \
 1e-6.
 - *Proved* means that the solver claims the optimum and no certified point contradicts it. A time \

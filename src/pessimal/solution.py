@@ -92,5 +92,9 @@ class TuningSolution:
 
     @cached_property
     def exact_worst_case(self) -> WorstCase:
-        """Worst validation loss over all near-optimal models of the box (a MILP, on first use)."""
+        """Worst validation loss over all near-optimal models of the box (a MILP, on first use).
+
+        It runs until it is proved, which can take long from some fifty validation points on;
+        `worst_case` takes a time limit.
+        """
         return worst_case(self.problem, self.box, self.budget)

@@ -109,7 +109,7 @@ def _part(
 ) -> _Part:
     tree = Tree(conditions, condition)
     heuristic = Heuristic(tree, conditions, problem, limits.seed)
-    # A node costs about p times as much as a trial of the heuristic, once p is large.
+    # With many features a node, which bounds the flip of every item, costs far more than a trial.
     return _Part(tree, heuristic, 1 + problem.n_features // 20, tree.open_bound())
 
 
