@@ -18,6 +18,10 @@ class MissingExtraError(PessimalError, ImportError):
     """An optional dependency is absent; the message names the extra that brings it."""
 
 
+class StorageError(PessimalError, OSError):
+    """A file could not be written; the message says what is safe and what to do."""
+
+
 class SolverError(PessimalError, RuntimeError):
     """A solver failed in a way that leaves no usable answer."""
 

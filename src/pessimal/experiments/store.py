@@ -1,0 +1,237 @@
+"""One file that keeps the rows of every study as they are computed.
+
+Rows are keyed by study, cell and code version. They are kept as JSON, in which every float keeps
+its exact value; the time a cell took stands apart from them, because rows must not depend on it.
+Each run also writes down which cells it was asked for: what is read back is what the last run
+declared, in the order declared, whatever else the file holds from other versions or settings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+import pandas as pd
+
+from pessimal.errors import InvalidInputError
+from pessimal.experiments.store_file import open_store, transaction
+from pessimal.experiments.study import Cell, Row, Study
+
+STORE_NAME = "studies.sqlite"
+"""Name of the file in an output folder."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of the runner: how it was started, where, and how long it worked."""
+
+    command: str
+    environment: Mapping[str, str]
+    started: str
+    elapsed: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the store knows about a study.
+
+    Attributes
+    ----------
+    version : str
+        Code version of the rows.
+    cells, missing : int
+        Cells declared by the last run, and how many of them have no rows yet.
+    seconds : float
+        Computing time of the cells, summed over all workers.
+    runs : tuple of Run
+        The runs that declared these cells, oldest first; one that was killed counts until its last
+        stored cell.
+    """
+
+    version: str
+    cells: int
+    missing: int
+    seconds: float
+    runs: tuple[Run, ...]
+
+
+class Store:
+    """Rows of studies in one SQLite file; used as a context manager.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    create : bool, default=True
+        Whether to make the file, and its folder, when there is none.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file is not a store, or is damaged; it is left as it is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> study = Study("squares", ({"x": 2}, {"x": 3}), lambda cell: [{"square": cell["x"] ** 2}])
+    >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / STORE_NAME) as store:
+    ...     run = store.begin(study, "1.0", command="", environment={})
+    ...     store.add(run, {"x": 3}, encode([{"square": 9}]), seconds=0.1, elapsed=0.2)
+    ...     print(store.frame("squares").to_dict("records"), store.summary("squares").missing)
+    [{'x': 3, 'square': 9}] 1
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self.path = Path(path)
+        self._connection = open_store(self.path, create=create)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def begin(
+        self, study: Study, version: str, *, command: str, environment: Mapping[str, str]
+    ) -> int:
+        """Write down that a run begins, and with which cells; return its number."""
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        cells = _dump([dict(cell) for cell in _keyed(study).values()])
+        values = (study.name, version, cells, command, _dump(dict(environment)), started)
+        with transaction(self._connection, self.path):
+            cursor = self._connection.execute(
+                "INSERT INTO runs (study, version, cells, command, environment, started, elapsed) "
+                "VALUES (?, ?, ?, ?, ?, ?, 0)",
+                values,
+            )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def add(self, run: int, cell: Cell, rows: str, *, seconds: float, elapsed: float) -> None:
+        """Store the encoded rows of a cell, all or none; a cell that is stored stays as it is."""
+        with transaction(self._connection, self.path):
+            self._connection.execute(
+                "INSERT OR IGNORE INTO cells (study, version, cell, rows, seconds) "
+                "SELECT study, version, ?, ?, ? FROM runs WHERE id = ?",
+                (canonical(cell), rows, seconds, run),
+            )
+            self._connection.execute("UPDATE runs SET elapsed = ? WHERE id = ?", (elapsed, run))
+
+    def pending(self, study: Study, version: str) -> list[Cell]:
+        """Cells of a study that have no rows of this version yet, each once, in order."""
+        stored = self._cells(study.name, version)
+        return [cell for key, cell in _keyed(study).items() if key not in stored]
+
+    def studies(self) -> list[str]:
+        """Names of the studies in the store, in the order they were first run."""
+        found = self._connection.execute("SELECT study FROM runs GROUP BY study ORDER BY min(id)")
+        return [str(name) for (name,) in found]
+
+    def frame(self, study: str, version: str | None = None) -> pd.DataFrame:
+        """Read the rows of a study: the columns of its cells, then those of its rows.
+
+        Versions are never mixed. By default the version is that of the last run, so after an edit
+        of the package the table starts anew; the rows of earlier versions stay in the file.
+
+        Parameters
+        ----------
+        study : str
+            Name of the study.
+        version : str, optional
+            A code version in the store.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Only cells that the last run of that version declared, in its order.
+        """
+        version, plan = self._plan(study, version)
+        stored = self._cells(study, version)
+        return pd.DataFrame.from_records(
+            [
+                {**cell, **row}
+                for cell in plan
+                for row in json.loads(stored.get(canonical(cell), ("[]",))[0])
+            ]
+        )
+
+    def summary(self, study: str, version: str | None = None) -> Summary:
+        """Say what the table of `frame` was made from."""
+        version, plan = self._plan(study, version)
+        stored = self._cells(study, version)
+        keys = [canonical(cell) for cell in plan]
+        runs = self._connection.execute(
+            "SELECT command, environment, started, elapsed FROM runs "
+            "WHERE study = ? AND version = ? AND cells = ? ORDER BY id",
+            (study, version, _dump(plan)),
+        )
+        return Summary(
+            version=version,
+            cells=len(keys),
+            missing=sum(key not in stored for key in keys),
+            seconds=sum(stored[key][1] for key in keys if key in stored),
+            runs=tuple(
+                Run(command, json.loads(environment), started, elapsed)
+                for command, environment, started, elapsed in runs
+            ),
+        )
+
+    def _plan(self, study: str, version: str | None) -> tuple[str, list[Cell]]:
+        """Version and cells of the last run of a study."""
+        found = self._connection.execute(
+            "SELECT version, cells FROM runs WHERE study = ? AND version = ifnull(?, version) "
+            "ORDER BY id DESC LIMIT 1",
+            (study, version),
+        ).fetchone()
+        if found is None:
+            wanted = f"{study!r}" if version is None else f"{study!r} of version {version}"
+            raise InvalidInputError(
+                f"{self.path} has no rows of study {wanted}; it has {self.studies()}"
+            )
+        return str(found[0]), json.loads(found[1])
+
+    def _cells(self, study: str, version: str) -> dict[str, tuple[str, float]]:
+        """Read the encoded rows and the seconds of every stored cell."""
+        found = self._connection.execute(
+            "SELECT cell, rows, seconds FROM cells WHERE study = ? AND version = ?",
+            (study, version),
+        )
+        return {cell: (rows, seconds) for cell, rows, seconds in found}
+
+
+def canonical(cell: Cell) -> str:
+    """Write a cell so that equal cells give equal text.
+
+    Examples
+    --------
+    >>> canonical({"seed": 1, "data": "cancer"}) == canonical({"data": "cancer", "seed": 1})
+    True
+    """
+    return _dump(dict(cell), sort_keys=True)
+
+
+def _keyed(study: Study) -> dict[str, Cell]:
+    """Cells of a study by their key, each once, in order."""
+    return {canonical(cell): cell for cell in study.cells}
+
+
+def encode(rows: Sequence[Row]) -> str:
+    """Write rows as JSON, every float with its exact value."""
+    return _dump([dict(row) for row in rows])
+
+
+def _dump(value: object, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"))
