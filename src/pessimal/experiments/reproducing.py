@@ -1,0 +1,120 @@
+"""Run the paper's studies by name into one folder; a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pessimal.errors import InvalidInputError
+from pessimal.experiments.executors import open_workers
+from pessimal.experiments.runner import Progress, RunResult, run
+from pessimal.experiments.store import STORE_NAME, Store
+from pessimal.experiments.study import Study
+
+logger = logging.getLogger(__name__)
+
+Option = str | int | float | Path
+
+
+def _declared_in(module: str) -> Callable[..., Study]:
+    """Return a function that imports a study only when it is declared."""
+
+    def declare(**options: object) -> Study:
+        study: Study = importlib.import_module(f"pessimal.experiments.{module}").study(**options)
+        return study
+
+    return declare
+
+
+STUDIES: Mapping[str, Callable[..., Study]] = {
+    "limited-data": _declared_in("limited_data"),
+    "perturbed": _declared_in("perturbed"),
+    "transfer": _declared_in("transfer"),
+    "quality": _declared_in("quality"),
+}
+"""The studies by name; each is called with ``quick=`` and the options of its own."""
+
+
+@dataclass(frozen=True)
+class ReproduceResult:
+    """Where the rows are, and what became of each study."""
+
+    store: Path
+    runs: tuple[RunResult, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell of every study asked for is stored."""
+        return all(run.complete for run in self.runs)
+
+
+def reproduce(
+    names: Iterable[str],
+    out: str | Path,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    options: Mapping[str, Mapping[str, Option]] | None = None,
+    progress: Progress | None = None,
+) -> ReproduceResult:
+    """Run studies of the paper, and keep their rows in a folder.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `STUDIES`.
+    out : path-like
+        Folder of the store, made if need be. What it already holds is not computed again.
+    quick : bool, default=False
+        Run the small version of each study.
+    jobs : int, optional
+        Processes on this machine; by default one a core.
+    cluster : str, optional
+        Address of a Dask scheduler, ``tcp://host:port``, instead of processes on this machine.
+    options : mapping, optional
+        For a study's name, options of its own: ``{"perturbed": {"size": 30}}``.
+    progress : callable, optional
+        Called with a `Tally` whenever a cell has ended; see `show_progress`.
+
+    Returns
+    -------
+    ReproduceResult
+        Its `complete` is false when a cell has failed.
+    """
+    names = list(dict.fromkeys(names))
+    options = options or {}
+    for name in [*names, *options]:
+        if name not in STUDIES:
+            raise InvalidInputError(f"study {name!r} is not known; pass some of {list(STUDIES)}")
+    # All are declared before any is run: what is missing shows at once, not after an hour.
+    studies = {name: STUDIES[name](quick=quick, **options.get(name, {})) for name in names}
+    results = []
+    with Store(Path(out) / STORE_NAME) as store, open_workers(jobs, cluster) as workers:
+        logger.info("running %s on %s", ", ".join(names), workers.name)
+        for name, study in studies.items():
+            command = _command(name, quick=quick, jobs=jobs, **options.get(name, {}))
+            results.append(
+                run(
+                    study,
+                    store,
+                    workers.executor,
+                    progress,
+                    in_flight=workers.in_flight,
+                    command=command,
+                )
+            )
+    return ReproduceResult(store.path, tuple(results))
+
+
+def _command(name: str, *, quick: bool, **options: Option | None) -> str:
+    """Return the command line that does the same."""
+    words = ["pessimal", "reproduce", name, *(["--quick"] if quick else [])]
+    for option, value in options.items():
+        if value is not None:
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
