@@ -7,7 +7,6 @@ package, answers ``--help`` without waiting for scikit-learn.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ _ROOM_OF = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value: Any = importlib.metadata.version("pessimal")
+        value: Any = importlib.import_module("importlib.metadata").version("pessimal")
     elif name in _ROOM_OF:
         value = getattr(importlib.import_module(f"pessimal.{_ROOM_OF[name]}"), name)
     else:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
-import platform
 from importlib import resources
 
-from pessimal import __version__
+from pessimal.experiments.environment import describe_environment
 from pessimal.search import tree
 
 _SOLVERS = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy", "pandas", "matplotlib", "typer", "rich")
 _EXTRAS = {"parquet": "pyarrow", "cluster": "distributed", "transfer": "torch"}
 
 
@@ -19,19 +17,20 @@ def installation() -> dict[str, dict[str, str]]:
 
     Examples
     --------
-    >>> sorted(installation())
-    ['data', 'extras', 'libraries', 'program', 'solvers']
+    >>> found = installation()
+    >>> list(found)
+    ['environment', 'solvers', 'extras', 'data']
+    >>> found["solvers"]["highs"] == importlib.metadata.version("highspy")
+    True
     """
     data = resources.files("pessimal.datasets") / "data"
+    compiled = not str(tree.__file__).endswith(".py")
     return {
-        "program": {
-            "pessimal": __version__,
-            "Python": platform.python_version(),
-            "system": platform.platform(terse=True),
-            "inner loops": "compiled" if _compiled() else "not compiled: much slower",
+        "environment": {
+            **describe_environment(),
+            "inner loops": "compiled" if compiled else "not compiled, which is much slower",
         },
         "solvers": {name: _version(package) for name, package in _SOLVERS.items()},
-        "libraries": {package: _version(package) for package in _LIBRARIES},
         "extras": {name: _version(package) for name, package in _EXTRAS.items()},
         "data": {
             "cancer": str(data / "breast_cancer_wisconsin_original.csv"),
@@ -45,7 +44,3 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _compiled() -> bool:
-    return not str(tree.__file__).endswith(".py")

@@ -1,8 +1,4 @@
-"""The program: its commands, and what becomes of their errors.
-
-Exit codes: 0 done; 2 bad usage or input, said in one line on standard error; 3 stopped at a limit
-or by Ctrl-C with a usable result; 130 stopped by Ctrl-C with nothing to show.
-"""
+"""The program: its commands, and what becomes of their errors: one line and an exit code."""
 
 from __future__ import annotations
 
@@ -15,15 +11,13 @@ import typer
 
 from pessimal.cli.audit import audit
 from pessimal.cli.console import complain
+from pessimal.cli.exits import BAD_INPUT, INTERRUPTED
 from pessimal.cli.info import info
 from pessimal.cli.predict import predict
 from pessimal.cli.report import report
 from pessimal.cli.reproduce import reproduce
 from pessimal.cli.tune import tune
 from pessimal.errors import PessimalError
-
-BAD_INPUT = 2
-INTERRUPTED = 130
 
 # The base of Typer's usage errors. Newer versions keep it in a private module, older ones in Click.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]

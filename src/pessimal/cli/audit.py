@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pessimal.cli.console import say, say_json
+from pessimal.cli.exits import STOPPED
 from pessimal.cli.options import (
     Data,
     Delta,
@@ -14,7 +15,7 @@ from pessimal.cli.options import (
     Epsilon,
     Json,
     Missing,
-    Report,
+    Page,
     Seed,
     Target,
     Text,
@@ -25,8 +26,6 @@ from pessimal.cli.options import (
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
 
-STOPPED = 3
-
 
 def audit(
     data: Data,
@@ -34,6 +33,7 @@ def audit(
     box: Annotated[
         float | None,
         typer.Option(
+            metavar="NUMBER",
             callback=positive,
             help="Audit all models with weights of standardised features up to this size, instead "
             "of a logistic regression and its equals.",
@@ -47,10 +47,10 @@ def audit(
     drop: Drop = None,
     time_limit: TimeLimit = 60.0,
     seed: Seed = 0,
-    report: Report = None,
+    report: Page = None,
     json: Json = False,
 ) -> None:
-    """Say how much worse a model could be that trains as well as yours.
+    """Find the worst model that trains as well as yours.
 
     Half of the rows train, the other half validates. Without --box a logistic regression is fitted
     to the training rows and audited together with all linear models that are no larger and train

@@ -11,11 +11,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.box import ASCII2
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 
 def printable(text: object) -> str:
     r"""Return text with everything that does not print written as an escape.
@@ -31,16 +26,14 @@ def printable(text: object) -> str:
     )
 
 
-def say(text: str = "", *, bold: bool = False) -> None:
-    """Print a paragraph to standard output."""
-    Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(
-        Text(printable(text), style="bold" if bold else "")
-    )
+def say(text: str = "", *, style: str = "") -> None:
+    """Print a paragraph to standard output, wrapped to a terminal, in one line to a pipe."""
+    _print(text, style, stderr=False)
 
 
 def tell(text: str) -> None:
-    """Print a line beside the result, to standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(printable(text)))
+    """Print what is not part of the result, to standard error."""
+    _print(text, "", stderr=True)
 
 
 def complain(message: str) -> None:
@@ -48,13 +41,28 @@ def complain(message: str) -> None:
     tell(f"Error: {' '.join(message.split())}")
 
 
-def say_table(title: str, header: Sequence[object], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table: names on the left, numbers on the right."""
-    table = Table(box=ASCII2, title=Text(printable(title)), title_justify="left")
-    for position, name in enumerate(header):
-        justify = "left" if position == 0 else "right"
-        table.add_column(Text(printable(name)), justify=justify, overflow="fold")  # type: ignore
-    for row in rows:
+def _print(text: str, style: str, *, stderr: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=stderr, highlight=False)
+    console.print(Text(printable(text), style=style), soft_wrap=not console.is_terminal)
+
+
+def say_table(title: str, rows: Sequence[Sequence[object]]) -> None:
+    """Print a table, its header first: names on the left, numbers on the right."""
+    from rich.box import ASCII2
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    say(title, style="bold")
+    table = Table(box=ASCII2)
+    name, *numbers = (Text(printable(cell)) for cell in rows[0])
+    table.add_column(name, overflow="fold")
+    for number in numbers:
+        table.add_column(number, justify="right", overflow="fold")
+    for row in rows[1:]:
         table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)
 

@@ -18,4 +18,4 @@ def info(json: Json = False) -> None:
         say_json(found)
         return
     for title, facts in found.items():
-        say_table(title, ("what", "found"), list(facts.items()))
+        say_table(title, [("what", "found"), *facts.items()])

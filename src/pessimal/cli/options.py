@@ -57,6 +57,7 @@ Text: TypeAlias = Annotated[
 Epsilon: TypeAlias = Annotated[
     float,
     typer.Option(
+        metavar="NUMBER",
         min=0.0,
         callback=_number,
         help="A model trains well when its loss is at most (1 + epsilon) times the least, "
@@ -66,6 +67,7 @@ Epsilon: TypeAlias = Annotated[
 Delta: TypeAlias = Annotated[
     float,
     typer.Option(
+        metavar="NUMBER",
         min=0.0,
         callback=_number,
         help="See epsilon. Where the training rows can be fitted without loss, only delta counts.",
@@ -75,9 +77,9 @@ TimeLimit: TypeAlias = Annotated[
     float, typer.Option(metavar="SECONDS", callback=positive, help="Stop after this long.")
 ]
 Seed: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random draw.")
+    int, typer.Option(metavar="NUMBER", min=0, max=2**32 - 1, help="Seed of every random draw.")
 ]
-Report: TypeAlias = Annotated[
+Page: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.html", help="Write a page with figures to this file.", show_default=False

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pessimal.cli.console import say
+
 
 def report(
     folder: Annotated[
@@ -16,8 +18,10 @@ def report(
         ),
     ],
 ) -> None:
-    """Make tables, figures and one page from the stored rows of pessimal reproduce.
+    """Make tables, figures and a page of stored results.
 
     Example: pessimal report results
     """
-    raise NotImplementedError
+    from pessimal.report import write_report
+
+    say(f"Report written to {write_report(folder)}.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pessimal.cli.console import say, say_json, say_table
+from pessimal.cli.exits import STOPPED
 from pessimal.cli.options import (
     Data,
     Delta,
@@ -16,7 +17,7 @@ from pessimal.cli.options import (
     Epsilon,
     Json,
     Missing,
-    Report,
+    Page,
     Seed,
     Target,
     Text,
@@ -25,8 +26,6 @@ from pessimal.cli.options import (
 
 if TYPE_CHECKING:
     from pessimal.workflows import TuningRun
-
-STOPPED = 3
 
 
 def tune(
@@ -54,7 +53,12 @@ def tune(
     delta: Delta = 0.0,
     test_size: Annotated[
         float,
-        typer.Option(min=0.0, max=0.99, help="Share of the rows to hold out for the comparison."),
+        typer.Option(
+            metavar="SHARE",
+            min=0.0,
+            max=0.99,
+            help="Share of the rows to hold out for the comparison.",
+        ),
     ] = 0.25,
     missing: Missing = "drop",
     text: Text = "refuse",
@@ -67,7 +71,7 @@ def tune(
             metavar="MODEL.json", help="Write the model to this file.", show_default=False
         ),
     ] = None,
-    report: Report = None,
+    report: Page = None,
     json: Json = False,
 ) -> None:
     """Tune a linear classifier and say what it guarantees.
@@ -123,28 +127,22 @@ def _say(run: TuningRun, data: str, out: Path | None, report: Path | None) -> No
     for note in run.notes:
         say(f"- {note}")
     say()
-    say_table("What was tuned", *_headed(words.feature_table(run)))
+    say_table("What was tuned", words.feature_table(run))
     say(words.UNITS)
     say(words.search_ended(run))
     say()
-    say_table("What the tuned limits guarantee", *_headed(words.guarantee_table(run)))
-    say(run.model.guarantee, bold=True)
+    say_table("What the tuned limits guarantee", words.guarantee_table(run))
+    say(run.model.guarantee, style="bold")
     say(words.trains_well(run))
     for note in run.audit.notes:
         say(f"Note: {note}")
     if run.comparison is not None:
         say()
-        say_table(
-            "Accuracy, beside a plain baseline", *_headed(words.comparison_table(run.comparison))
-        )
+        say_table("Accuracy, beside a plain baseline", words.comparison_table(run.comparison))
     say()
     say(f"Model written to {out}." if out else "Add --out model.json to keep the model.")
     if report:
         say(f"Report written to {report}.")
-
-
-def _headed(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    return rows[0], rows[1:]
 
 
 def _content(run: TuningRun, out: Path | None, report: Path | None) -> dict[str, Any]:
