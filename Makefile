@@ -9,13 +9,13 @@ PIP    := $(PY) -m pip --quiet --quiet --disable-pip-version-check
 
 # The package is installed without compiled code and without a build environment of its own, then
 # compiled in place: that way an edit costs one compilation, not one installation.
-BUILD_TOOLS := 'setuptools>=77' 'cython>=3.1'
+BUILD_TOOLS := 'setuptools>=77' 'setuptools-scm>=8' 'cython>=3.1'
 INSTALL     := PESSIMAL_PURE=1 $(PIP) install --no-build-isolation --editable
 
 COMPILED := $(wildcard src/pessimal/search/*.py src/pessimal/search/*.pxd)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types bench wheel clean
+.PHONY: help run test lint types docs bench wheel sdist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: $(VENV)/dev  ## check style and formatting
 types: $(VENV)/dev  ## check types
 	@$(PY) -m mypy
 
+docs: $(VENV)/docs  ## build the documentation into site/, warnings as errors
+	@$(PY) -m mkdocs build --strict --quiet
+
 bench: $(VENV)/bench $(VENV)/compiled  ## compare the search with MILP solvers
 	@$(PY) benchmarks/solvers.py
 
@@ -40,8 +43,11 @@ wheel: $(VENV)/core  ## build dist/pessimal-*.whl (PESSIMAL_PURE=1: without comp
 	@rm -rf build
 	@$(PIP) wheel --no-deps --wheel-dir dist .
 
+sdist: $(VENV)/dev  ## build dist/pessimal-*.tar.gz
+	@$(PY) -m build --sdist --no-isolation --outdir dist . > /dev/null
+
 clean:  ## remove everything that make created, the virtual environment too
-	@rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	@find src -name '*.so' -delete
 
@@ -60,6 +66,11 @@ $(VENV)/compiled: setup.py $(COMPILED) | $(VENV)/core
 $(VENV)/dev: pyproject.toml | $(VENV)/core
 	@echo "Installing the development tools and the optional solvers into $(VENV) ..."
 	@$(INSTALL) '.[dev,solvers]'
+	@touch $@
+
+$(VENV)/docs: pyproject.toml | $(VENV)/core
+	@echo "Installing the tools of the documentation into $(VENV) ..."
+	@$(INSTALL) '.[docs]'
 	@touch $@
 
 $(VENV)/bench: pyproject.toml | $(VENV)/core

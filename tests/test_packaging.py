@@ -1,4 +1,4 @@
-"""What a user installs is complete: names, data, types, version, licence, a README that runs."""
+"""What a user installs is complete: names, data, types, version, licence."""
 
 import importlib.metadata
 import re
@@ -51,13 +51,9 @@ def test_files_that_are_not_code_are_in_the_package(file: str) -> None:
     assert resources.files("pessimal").joinpath(file).is_file()
 
 
-def test_the_version_is_the_same_everywhere() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
-    assert importlib.metadata.version("pessimal") == declared
-    assert pessimal.__version__ == declared
-    assert citation is not None
-    assert citation[1] == declared
+def test_the_version_is_that_of_the_installed_distribution() -> None:
+    assert pessimal.__version__ == importlib.metadata.version("pessimal")
+    assert re.match(r"\d+\.\d+", pessimal.__version__)
 
 
 def test_every_compiled_module_is_left_out_of_doctest_collection() -> None:
@@ -70,14 +66,6 @@ def test_every_compiled_module_is_left_out_of_doctest_collection() -> None:
     ignored = {item.removeprefix("--ignore=") for item in arguments if item.startswith("--ignore=")}
     assert ignored == compiled
     assert all((ROOT / path).is_file() for path in compiled)
-
-
-def test_the_examples_in_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
-    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
-    assert examples
-    for example in examples:
-        exec(compile(example, "README.md", "exec"), {})
-    assert "clump_thickness" in capsys.readouterr().out
 
 
 def test_nothing_refers_to_folders_outside_the_repository() -> None:
