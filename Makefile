@@ -34,7 +34,7 @@ types: $(VENV)/dev  ## check types
 	@$(PY) -m mypy
 
 docs: $(VENV)/docs  ## build the documentation into site/, warnings as errors
-	@$(PY) -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
 bench: $(VENV)/bench $(VENV)/compiled  ## compare the search with MILP solvers
 	@$(PY) benchmarks/solvers.py

@@ -1,0 +1,160 @@
+"""The documentation does what it says: examples print what they show, commands exist and run.
+
+Every page is found by itself, and its blocks are taken in their order, in one scratch folder:
+
+* ``python`` runs, each page in one namespace; a ``text`` block that follows is what it prints;
+* ``console`` is checked command by command, by the rule for its program. A program without a rule
+  fails the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w+).*?\n(?P<body>.*?)^(?P=indent)```$", re.M | re.S
+)
+
+PUBLIC = ("pessimal", "pessimal.datasets", "pessimal.training", "pessimal.auditing")
+"""Packages whose every public name has an entry in the reference."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    shown: str | None
+    """What the page says it prints."""
+
+
+def blocks(page: Path) -> list[Block]:
+    found = [
+        (match["language"], textwrap.dedent(match["body"]))
+        for match in FENCE.finditer(page.read_text("utf-8"))
+    ]
+    return [
+        Block(language, text, output if kind == "text" else None)
+        for (language, text), (kind, output) in pairwise([*found, ("", "")])
+    ]
+
+
+def pages_with(language: str) -> list[Path]:
+    return [page for page in PAGES if any(block.language == language for block in blocks(page))]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Commands of a console block, a trailing comment left out."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            yield words
+
+
+def has_target(words: list[str]) -> None:
+    subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True, capture_output=True)
+
+
+def names_known_extras(words: list[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for word in words:
+        if extras := re.search(r"\[(.+)\]", word):
+            assert set(extras[1].split(",")) <= set(project["optional-dependencies"]), words
+
+
+def is_a_script_with_these_options(words: list[str]) -> None:
+    script = ROOT / words[1]
+    assert script.is_file(), words
+    options = {word for word in words[2:] if word.startswith("--")}
+    if options:
+        answer = subprocess.run(
+            [sys.executable, script, "--help"], check=True, capture_output=True, text=True
+        )
+        assert options <= set(re.findall(r"--[\w-]+", answer.stdout)), words
+
+
+def is_executable(words: list[str]) -> None:
+    assert os.access(ROOT / words[0], os.X_OK), words
+
+
+def is_not_checked(words: list[str]) -> None:
+    """Leave a command alone that would change the repository or the machine."""
+
+
+RULES: dict[str, Callable[[list[str]], None]] = {
+    "make": has_target,
+    "pip": names_known_extras,
+    "python": is_a_script_with_these_options,
+    ".ci/run": is_executable,
+    "git": is_not_checked,
+    ".venv/bin/pre-commit": is_not_checked,
+}
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=page_name)
+def test_the_examples_of_a_page_print_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace: dict[str, object] = {}
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block.text, page_name(page), "exec"), namespace)
+        if block.shown is not None:
+            assert printed.getvalue().rstrip() == block.shown.rstrip()
+
+
+@pytest.mark.parametrize("page", pages_with("console"), ids=page_name)
+def test_the_commands_of_a_page_are_right(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "console":
+            for words in commands(block.text):
+                assert words[0] in RULES, f"no rule says how to check {shlex.join(words)!r}"
+                RULES[words[0]](words)
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_is_in_the_reference(package: str) -> None:
+    text = "".join(page.read_text("utf-8") for page in ROOT.glob("docs/reference/*.md"))
+    described = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)", text, re.M)}
+    assert set(importlib.import_module(package).__all__) <= described
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=page_name)
+def test_links_into_the_repository_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_map_of_the_package_names_every_room() -> None:
+    rooms = re.findall(r"^\| (`.+?`) \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M)
+    named = set(re.findall(r"`(\w+)`", " ".join(rooms)))
+    paths = (ROOT / "src" / "pessimal").iterdir()
+    there = {path.stem for path in paths if path.is_dir() or path.suffix == ".py"}
+    assert {room for room in there if not room.startswith("_")} <= named
