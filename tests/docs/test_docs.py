@@ -3,8 +3,9 @@
 Every page is found by itself, and its blocks are taken in their order, in one scratch folder:
 
 * ``python`` runs, each page in one namespace; a ``text`` block that follows is what it prints;
-* ``console`` is checked command by command, by the rule for its program. A program without a rule
-  fails the test.
+* ``console`` is checked command by command. The package's own commands run, in a pipe and in a
+  terminal, beside two tables for them to read. Other programs have a rule each, and a program
+  without one fails the test.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pexpect
 import pytest
+
+from pessimal import load_cancer
+from pessimal.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -34,6 +41,22 @@ FENCE = re.compile(
 
 PUBLIC = ("pessimal", "pessimal.datasets", "pessimal.training", "pessimal.auditing")
 """Packages whose every public name has an entry in the reference."""
+
+
+PROGRAM = [sys.executable, "-m", "pessimal"]
+USABLE = (0, 3)
+"""Exit codes with a result: done, or stopped at a limit, as a slow machine may be."""
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """Return a folder with the tables that the pages speak of."""
+    cancer = load_cancer()
+    patients = pd.DataFrame(cancer.X, columns=list(cancer.feature_names))
+    patients[60:80].to_csv(tmp_path / "new_patients.csv", index=False)
+    patients["outcome"] = np.where(cancer.y > 0, "malignant", "benign")
+    patients[:60].to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path
 
 
 @dataclass(frozen=True)
@@ -99,15 +122,27 @@ def is_executable(words: list[str]) -> None:
     assert os.access(ROOT / words[0], os.X_OK), words
 
 
+def has_these_options(words: list[str]) -> None:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert main([*words[1:], "--help"]) == 0, words
+
+
 def is_not_checked(words: list[str]) -> None:
     """Leave a command alone that would change the repository or the machine."""
 
+
+TOO_LONG = {
+    "reproduce": "takes minutes; the studies have tests of their own",
+    "report": "reads the results of reproduce",
+}
+"""Commands of the package whose options are checked, but which are not run."""
 
 RULES: dict[str, Callable[[list[str]], None]] = {
     "make": has_target,
     "pip": names_known_extras,
     "python": is_a_script_with_these_options,
     ".ci/run": is_executable,
+    "pessimal": has_these_options,
     "git": is_not_checked,
     ".venv/bin/pre-commit": is_not_checked,
 }
@@ -137,6 +172,29 @@ def test_the_commands_of_a_page_are_right(page: Path) -> None:
             for words in commands(block.text):
                 assert words[0] in RULES, f"no rule says how to check {shlex.join(words)!r}"
                 RULES[words[0]](words)
+
+
+def run_in_a_pipe(arguments: list[str]) -> int:
+    return subprocess.run([*PROGRAM, *arguments], check=False, capture_output=True).returncode
+
+
+def run_in_a_terminal(arguments: list[str]) -> int:
+    terminal = pexpect.spawn(PROGRAM[0], [*PROGRAM[1:], *arguments], timeout=None)
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    return int(terminal.exitstatus)
+
+
+@pytest.mark.parametrize("run", [run_in_a_pipe, run_in_a_terminal])
+@pytest.mark.parametrize("page", pages_with("console"), ids=page_name)
+def test_the_commands_of_a_page_run(
+    page: Path, run: Callable[[list[str]], int], tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tables)
+    for block in blocks(page):
+        for program, *arguments in commands(block.text) if block.language == "console" else ():
+            if program == "pessimal" and arguments[0] not in TOO_LONG:
+                assert run(arguments) in USABLE, arguments
 
 
 @pytest.mark.parametrize("package", PUBLIC)
