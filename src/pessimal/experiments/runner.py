@@ -149,7 +149,7 @@ def run(
     for _ in range(TRIES_ALONE):
         lost = _pass(lost, 1, submit, record)
     for cell in lost:
-        record.fail(Failure(cell, f"its worker process died {1 + TRIES_ALONE} times"))
+        record.fail(Failure(cell, f"its worker process died in each of {TRIES_ALONE} tries alone"))
     return RunResult(record.tally(), tuple(record.failures))
 
 
