@@ -1,16 +1,24 @@
-"""Tune linear classifiers on few or shifting data; know how bad an equally good model can be."""
+"""Tune linear classifiers on few or shifting data; know how bad an equally good model can be.
 
-from importlib.metadata import version
+The public names are imported when they are first asked for: the command line, which is part of the
+package, answers ``--help`` without waiting for scikit-learn.
+"""
 
-from pessimal.auditing import AuditReport, audit, audit_estimator
-from pessimal.datasets import load_cancer, load_diabetes
-from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
-from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import TuningSolution
-from pessimal.training import best_case, worst_case
-from pessimal.views import solve_optimistic, solve_pessimistic
+from __future__ import annotations
 
-__version__ = version("pessimal")
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pessimal.auditing import AuditReport, audit, audit_estimator
+    from pessimal.datasets import load_cancer, load_diabetes
+    from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
+    from pessimal.problem import Budget, TuningProblem
+    from pessimal.solution import TuningSolution
+    from pessimal.training import best_case, worst_case
+    from pessimal.views import solve_optimistic, solve_pessimistic
+
+    __version__: str
 
 __all__ = [
     "AuditReport",
@@ -29,3 +37,32 @@ __all__ = [
     "solve_pessimistic",
     "worst_case",
 ]
+
+_ROOM_OF = {
+    name: room
+    for room, names in {
+        "auditing": ("AuditReport", "audit", "audit_estimator"),
+        "datasets": ("load_cancer", "load_diabetes"),
+        "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
+        "problem": ("Budget", "TuningProblem"),
+        "solution": ("TuningSolution",),
+        "training": ("best_case", "worst_case"),
+        "views": ("solve_optimistic", "solve_pessimistic"),
+    }.items()
+    for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = importlib.import_module("importlib.metadata").version("pessimal")
+    elif name in _ROOM_OF:
+        value = getattr(importlib.import_module(f"pessimal.{_ROOM_OF[name]}"), name)
+    else:
+        raise AttributeError(f"module 'pessimal' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

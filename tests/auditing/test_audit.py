@@ -212,6 +212,15 @@ def test_small_and_degenerate_data_are_audited(
     assert report.best_loss.value == pytest.approx(least, abs=TOLERANCE)
 
 
+def test_a_box_of_zero_leaves_the_constant_models() -> None:
+    # Constant score c on labels −, +, +: L_T is (3 − c)/3 up to c = 1, where it is least, and
+    # (1 + c)/3 beyond. With a limit of 1 that leaves c from 0 to 2.
+    report = audit([[0.0], [1.0], [2.0]], [0, 1, 1], [[7.0]], [1], box=0.0, delta=1.0 / 3.0)
+    assert report.least_train_loss == pytest.approx(2.0 / 3.0)
+    assert report.worst_loss.value == pytest.approx(1.0)
+    assert (report.score_low[0], report.score_high[0]) == pytest.approx((0.0, 2.0), abs=1e-6)
+
+
 def test_separable_data_are_told_that_epsilon_does_nothing() -> None:
     separable = audit([[-2.0], [2.0]], [0, 1], [[1.0]], [1], epsilon=0.2)
     assert any("delta" in note for note in separable.notes)
@@ -232,7 +241,6 @@ def test_separable_data_are_told_that_epsilon_does_nothing() -> None:
         ({"X_train": [["a"], ["b"], ["c"]]}, "X_train cannot be read as numbers"),
         ({"X_val": [[1.0, 2.0]]}, "X_val has 2 features but X_train has 1"),
         ({"box": [1.0, 1.0]}, "box has shape"),
-        ({"box": 0.0}, "box is 0 for every feature"),
         ({"box": -1.0}, "box contains -1"),
         ({"epsilon": -0.1}, "epsilon is -0.1; pass a finite number that is not negative"),
         ({"delta": np.inf}, "delta is inf"),

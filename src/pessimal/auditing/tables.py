@@ -43,9 +43,8 @@ def read_study(
     _require_same_columns(X_train, X_val)
     data = (X_train, signs("y_train", y_train, classes), X_val, signs("y_val", y_val, classes))
     limits = feature_vector("box", box, TuningProblem(*data).n_features)
-    if not limits.any():
-        raise InvalidInputError("box is 0 for every feature; let at least one coefficient move")
-    problem = TuningProblem(*data, upper=limits)
+    # A tuned box can be 0 everywhere, which leaves the constant models; a problem's limits cannot.
+    problem = TuningProblem(*data, upper=limits if limits.any() else 1.0)
     return Study(
         problem=problem,
         box=limits,

@@ -1,0 +1,59 @@
+"""Files that are whole or not there: written beside their place, then moved into it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from pessimal.errors import InvalidInputError
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a path that cannot be written, before hours of work end in an error.
+
+    Examples
+    --------
+    >>> require_writable(Path("no such folder") / "model.json")
+    Traceback (most recent call last):
+    pessimal.errors.InvalidInputError: no such folder/model.json cannot be written: there is no \
+folder 'no such folder'; make it first, or pass another path
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise InvalidInputError(
+            f"{path} cannot be written: there is no folder {str(folder)!r}; make it first, or "
+            "pass another path"
+        )
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidInputError(
+            f"{path} cannot be written: it is a folder, or lies in one that is write-protected; "
+            "pass another path"
+        )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file so that a reader never sees half of it.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(Path(folder) / "note.txt", "done")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['note.txt']
+    """
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=path.name, delete=False
+    ) as draft:
+        try:
+            draft.write(text)
+            draft.flush()
+            os.fsync(draft.fileno())
+            # Temporary files are for their owner alone; this one is to have the usual rights.
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(draft.name, 0o666 & ~umask)
+            os.replace(draft.name, path)
+        except BaseException:
+            os.unlink(draft.name)
+            raise

@@ -1,0 +1,90 @@
+"""The program: its commands, and what becomes of their errors: one line and an exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from pessimal.cli.audit import audit
+from pessimal.cli.console import complain
+from pessimal.cli.exits import BAD_INPUT, INTERRUPTED
+from pessimal.cli.info import info
+from pessimal.cli.predict import predict
+from pessimal.cli.report import report
+from pessimal.cli.reproduce import reproduce
+from pessimal.cli.tune import tune
+from pessimal.errors import PessimalError
+
+# The base of Typer's usage errors. Newer versions keep it in a private module, older ones in Click.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    name="pessimal",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (tune, predict, audit, reproduce, report, info):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from pessimal import __version__
+
+        typer.echo(f"pessimal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Tune a linear classifier on few data, and know how bad an equally good model could be.
+
+    Example: pessimal tune cancer --test-size 0.9
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Examples
+    --------
+    >>> main(["tune"])
+    2
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a letter of the data shows its code instead.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = app(arguments, prog_name="pessimal", standalone_mode=False)
+    except _UsageError as error:
+        complain(error.format_message())  # type: ignore[attr-defined]
+        return BAD_INPUT
+    except PessimalError as error:
+        complain(str(error))
+        return BAD_INPUT
+    if code == INTERRUPTED:
+        complain("interrupted before there was a result; nothing was written")
+    return int(code or 0)

@@ -1,0 +1,108 @@
+"""``pessimal audit``: how much worse a model could be that trains as well as yours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pessimal.cli.console import say, say_json
+from pessimal.cli.exits import STOPPED
+from pessimal.cli.options import (
+    Data,
+    Delta,
+    Drop,
+    Epsilon,
+    Json,
+    Missing,
+    Page,
+    Seed,
+    Target,
+    Text,
+    TimeLimit,
+    positive,
+)
+
+if TYPE_CHECKING:
+    from pessimal.auditing import AuditReport
+
+
+def audit(
+    data: Data,
+    target: Target = None,
+    box: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            callback=positive,
+            help="Audit all models with weights of standardised features up to this size, instead "
+            "of a logistic regression and its equals.",
+            show_default=False,
+        ),
+    ] = None,
+    epsilon: Epsilon = 0.0,
+    delta: Delta = 0.0,
+    missing: Missing = "drop",
+    text: Text = "refuse",
+    drop: Drop = None,
+    time_limit: TimeLimit = 60.0,
+    seed: Seed = 0,
+    report: Page = None,
+    json: Json = False,
+) -> None:
+    """Find the worst model that trains as well as yours.
+
+    Half of the rows train, the other half validates. Without --box a logistic regression is fitted
+    to the training rows and audited together with all linear models that are no larger and train
+    no worse. The exit code is 3 when the time limit left a gap between found and proved.
+
+    Example: pessimal audit patients.csv --target outcome --report audit.html
+    """
+    from pessimal.atomic import require_writable
+    from pessimal.tabular import read_source, with_labels
+    from pessimal.tolerances import OPTIMAL_GAP
+    from pessimal.workflows import audit_table
+
+    if delta > 0.0 and box is None:
+        raise typer.BadParameter("--delta needs --box; a logistic regression brings its own.")
+    if report is not None:
+        require_writable(report)
+    table = with_labels(read_source(data), target, drop or ())
+    audited = audit_table(
+        table,
+        box=box,
+        epsilon=epsilon,
+        delta=delta,
+        missing=missing,
+        text=text,
+        time_limit=time_limit,
+        seed=seed,
+    )
+    if json:
+        say_json(_content(audited))
+    else:
+        for paragraph in audited.summary().split("\n"):
+            say(paragraph)
+    if audited.worst_loss.bound - audited.worst_loss.value > OPTIMAL_GAP:
+        raise typer.Exit(STOPPED)
+
+
+def _content(report: AuditReport) -> dict[str, Any]:
+    ends = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
+    points = report.to_frame().rename_axis("row").reset_index()
+    return {
+        "guarantee": report.guarantee,
+        **{
+            name: {"value": getattr(report, name).value, "bound": getattr(report, name).bound}
+            for name in ends
+        },
+        "ambiguity": report.ambiguity,
+        "n_train": report.n_train,
+        "n_val": report.n_val,
+        "least_train_loss": report.least_train_loss,
+        "train_limit": report.train_limit,
+        "chosen": {"name": report.reference.name, "loss": report.reference.loss},
+        "classes": report.classes,
+        "rows": points.to_dict("records"),
+        "notes": list(report.notes),
+    }

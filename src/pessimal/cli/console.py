@@ -1,0 +1,72 @@
+"""Printing: plain text, tables and JSON that survive a pipe, and data that cannot disguise itself.
+
+Names and labels come from files. They are printed as they are, never read as markup, and
+characters that do not print, such as the codes that colour a terminal, are shown as escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def printable(text: object) -> str:
+    r"""Return text with everything that does not print written as an escape.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31m\nb")
+    'a\\x1b[31m\\nb'
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in str(text)
+    )
+
+
+def say(text: str = "", *, style: str = "") -> None:
+    """Print a paragraph to standard output, wrapped to a terminal, in one line to a pipe."""
+    _print(text, style, stderr=False)
+
+
+def tell(text: str) -> None:
+    """Print what is not part of the result, to standard error."""
+    _print(text, "", stderr=True)
+
+
+def complain(message: str) -> None:
+    """Print an error, in one line, to standard error."""
+    tell(f"Error: {' '.join(message.split())}")
+
+
+def _print(text: str, style: str, *, stderr: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=stderr, highlight=False)
+    console.print(Text(printable(text), style=style), soft_wrap=not console.is_terminal)
+
+
+def say_table(title: str, rows: Sequence[Sequence[object]]) -> None:
+    """Print a table, its header first: names on the left, numbers on the right."""
+    from rich.box import ASCII2
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    say(title, style="bold")
+    table = Table(box=ASCII2)
+    name, *numbers = (Text(printable(cell)) for cell in rows[0])
+    table.add_column(name, overflow="fold")
+    for number in numbers:
+        table.add_column(number, justify="right", overflow="fold")
+    for row in rows[1:]:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def say_json(content: Mapping[str, Any]) -> None:
+    """Print one JSON object to standard output."""
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

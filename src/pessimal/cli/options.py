@@ -1,0 +1,88 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+
+def _number(value: float | None) -> float | None:
+    # The limits of an option let "nan" and "inf" through.
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+def positive(value: float | None) -> float | None:
+    """Refuse what is not a positive number."""
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        raise typer.BadParameter(f"{value} is not a positive number.")
+    return value
+
+
+Data: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV or Parquet file with a header, or one of cancer, diabetes.",
+        show_default=False,
+    ),
+]
+Target: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column that holds the two classes. Needed for files.",
+        show_default=False,
+    ),
+]
+Drop: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.", show_default=False),
+]
+Missing: TypeAlias = Annotated[
+    Literal["drop", "fill"],
+    typer.Option(
+        help="Rows with missing cells: drop them, or fill the cells with the column's median "
+        "(text: the most frequent)."
+    ),
+]
+Text: TypeAlias = Annotated[
+    Literal["refuse", "one-hot"],
+    typer.Option(help="Text columns: refuse them, or make a feature of 0 and 1 of each category."),
+]
+Epsilon: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER",
+        min=0.0,
+        callback=_number,
+        help="A model trains well when its loss is at most (1 + epsilon) times the least, "
+        "plus delta.",
+    ),
+]
+Delta: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER",
+        min=0.0,
+        callback=_number,
+        help="See epsilon. Where the training rows can be fitted without loss, only delta counts.",
+    ),
+]
+TimeLimit: TypeAlias = Annotated[
+    float, typer.Option(metavar="SECONDS", callback=positive, help="Stop after this long.")
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(metavar="NUMBER", min=0, max=2**32 - 1, help="Seed of every random draw.")
+]
+Page: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html", help="Write a page with figures to this file.", show_default=False
+    ),
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

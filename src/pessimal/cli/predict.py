@@ -1,0 +1,58 @@
+"""``pessimal predict``: the classes of further rows, by a model from a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pessimal.cli.console import say_json, tell
+from pessimal.cli.options import Data, Json
+
+
+def predict(
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL.json", help="Written by pessimal tune.", show_default=False),
+    ],
+    data: Data,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv", help="Write here instead of to the screen.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Predict the class of every row of a table.
+
+    The answer is CSV with the number of the row, the predicted class and the score. A row with a
+    missing cell, or a category that tuning never saw, gets neither class nor score.
+
+    Example: pessimal predict model.json new_patients.csv --out predicted.csv
+    """
+    from pessimal.atomic import require_writable, write_text
+    from pessimal.tabular import read_source
+    from pessimal.workflows import read_model
+
+    if out is not None:
+        require_writable(out)
+    tuned = read_model(model)
+    frame = read_source(data).frame
+    predicted = tuned.predict(frame.set_axis(range(1, len(frame) + 1), axis=0))
+    blank = int(predicted["score"].isna().sum())
+    if blank:
+        tell(f"Rows without a prediction, for a cell is missing or unknown: {blank}.")
+    if json:
+        plain = predicted.astype(object).where(predicted.notna(), None)
+        rows = plain.rename_axis("row").reset_index().to_dict("records")
+        say_json({"target": tuned.target, "rows": rows})
+        return
+    text = predicted.to_csv(index_label="row", lineterminator="\n")
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_text(out, text)
+        tell(f"{len(predicted)} rows written to {out}.")

@@ -1,0 +1,65 @@
+"""``pessimal reproduce``: run the paper's studies, or go on where they stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pessimal.cli.console import complain, say, tell
+from pessimal.cli.exits import FAILED, STOPPED
+
+EVERY = ("limited-data", "perturbed", "transfer", "quality")
+
+
+def reproduce(
+    study: Annotated[
+        Literal["limited-data", "perturbed", "transfer", "quality", "all"],
+        typer.Argument(help="Which of the four studies to run."),
+    ] = "all",
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small version.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Processes on this machine.", show_default="one a core"
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the Dask cluster whose scheduler is at this tcp:// address.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder of results, made if need be.")
+    ] = Path("results"),
+) -> None:
+    """Run the paper's studies and report them.
+
+    Results are stored as they come. After Ctrl-C, a crash or a failure, the same command goes on
+    where it stopped. The exit code is 3 after Ctrl-C and 1 when part of a study failed.
+
+    Example: pessimal reproduce limited-data --quick --out results
+    """
+    from pessimal.experiments import reproduce as run_studies
+    from pessimal.experiments import show_progress
+    from pessimal.report import write_report
+
+    chosen = EVERY if study == "all" else (study,)
+    try:
+        with show_progress() as progress:
+            result = run_studies(
+                chosen, out, quick=quick, jobs=jobs, cluster=cluster, progress=progress
+            )
+    except KeyboardInterrupt:
+        tell(f"Interrupted. What was done is stored in {out}; the same command goes on from there.")
+        raise typer.Exit(STOPPED) from None
+    for run in result.runs:
+        for failure in run.failures:
+            complain(f"{run.tally.study} {dict(failure.cell)}: {failure.error}")
+    say(f"Report written to {write_report(out)}.")
+    if not result.complete:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,163 @@
+"""``pessimal tune``: from a table to a tuned model, with what it guarantees."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pessimal.cli.console import say, say_json, say_table
+from pessimal.cli.exits import STOPPED
+from pessimal.cli.options import (
+    Data,
+    Delta,
+    Drop,
+    Epsilon,
+    Json,
+    Missing,
+    Page,
+    Seed,
+    Target,
+    Text,
+    TimeLimit,
+)
+
+if TYPE_CHECKING:
+    from pessimal.workflows import TuningRun
+
+
+def tune(
+    data: Data,
+    target: Target = None,
+    view: Annotated[
+        Literal["pessimistic", "optimistic"],
+        typer.Option(help="Guard against equally good models, or trust training."),
+    ] = "pessimistic",
+    inner: Annotated[
+        Literal["exact", "flip"] | None,
+        typer.Option(
+            help="Pessimistic view: the exact worst case, or the paper's, which flips labels.",
+            show_default="flip",
+        ),
+    ] = None,
+    groups: Annotated[
+        Literal["each", "one"] | None,
+        typer.Option(
+            help="Pessimistic view, inner exact: one limit for each feature, or one for all.",
+            show_default="each",
+        ),
+    ] = None,
+    epsilon: Epsilon = 0.2,
+    delta: Delta = 0.0,
+    test_size: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0.0,
+            max=0.99,
+            help="Share of the rows to hold out for the comparison.",
+        ),
+    ] = 0.25,
+    missing: Missing = "drop",
+    text: Text = "refuse",
+    drop: Drop = None,
+    time_limit: TimeLimit = 60.0,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL.json", help="Write the model to this file.", show_default=False
+        ),
+    ] = None,
+    report: Page = None,
+    json: Json = False,
+) -> None:
+    """Tune a linear classifier and say what it guarantees.
+
+    Half of the rows that are not held out train, the other half validates. The time limit is that
+    of tuning; the check of the guarantee may take as long again. Ctrl-C ends tuning and keeps the
+    best model found. The exit code is 3 when a limit or Ctrl-C ended it.
+
+    Example: pessimal tune patients.csv --target outcome --out model.json
+    """
+    from pessimal.atomic import require_writable
+    from pessimal.tabular import read_source, with_labels
+    from pessimal.workflows import Settings, tune_table, write_model
+
+    given = {"inner": inner, "groups": groups}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if options and view == "optimistic":
+        raise typer.BadParameter(f"--{min(options)} belongs to the pessimistic view.")
+    for path in (out, report):
+        if path is not None:
+            require_writable(path)
+    table = with_labels(read_source(data), target, drop or ())
+    run = tune_table(
+        table,
+        Settings(
+            view=view,
+            epsilon=epsilon,
+            delta=delta,
+            test_size=test_size,
+            missing=missing,
+            text=text,
+            time_limit=time_limit,
+            seed=seed,
+            curve=report is not None,
+            verbose=True,
+            options=options,
+        ),
+    )
+    if out is not None:
+        write_model(run.model, out)
+    if json:
+        say_json(_content(run, out, report))
+    else:
+        _say(run, data, out, report)
+    if run.stopped:
+        raise typer.Exit(STOPPED)
+
+
+def _say(run: TuningRun, data: str, out: Path | None, report: Path | None) -> None:
+    from pessimal.workflows import words
+
+    say(f"{data}: {words.rows_used(run)}")
+    for note in run.notes:
+        say(f"- {note}")
+    say()
+    say_table("What was tuned", words.feature_table(run))
+    say(words.UNITS)
+    say(words.search_ended(run))
+    say()
+    say_table("What the tuned limits guarantee", words.guarantee_table(run))
+    say(run.model.guarantee, style="bold")
+    say(words.trains_well(run))
+    for note in run.audit.notes:
+        say(f"Note: {note}")
+    if run.comparison is not None:
+        say()
+        say_table("Accuracy, beside a plain baseline", words.comparison_table(run.comparison))
+    say()
+    say(f"Model written to {out}." if out else "Add --out model.json to keep the model.")
+    if report:
+        say(f"Report written to {report}.")
+
+
+def _content(run: TuningRun, out: Path | None, report: Path | None) -> dict[str, Any]:
+    model = run.model
+    features = zip(model.recipe.feature_names, model.box, model.coef, strict=True)
+    return {
+        "guarantee": model.guarantee,
+        "stopped": run.stopped,
+        **model.facts,
+        "target": model.target,
+        "classes": model.classes,
+        "features": [{"name": name, "box": box, "coef": coef} for name, box, coef in features],
+        "intercept": model.intercept,
+        "held_out": asdict(run.comparison) if run.comparison else None,
+        "notes": [*run.notes, *run.audit.notes],
+        "model_file": str(out) if out else None,
+        "report": str(report) if report else None,
+    }

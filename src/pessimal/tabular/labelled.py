@@ -1,0 +1,118 @@
+"""Rows with a label of one of two classes, and the columns that may become features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pessimal.errors import InvalidInputError
+from pessimal.labels import Classes, signs, two_classes
+from pessimal.problem import Vector
+from pessimal.tabular.files import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The rows of a table that have a label.
+
+    Attributes
+    ----------
+    columns : pandas.DataFrame
+        Everything but the target and the columns left out on request; the index counts the rows
+        of the file from 1.
+    target : str
+        The column of the labels.
+    y : ndarray of shape (n_rows,)
+        −1 for the first class, +1 for the second.
+    classes : tuple
+        The two labels: text, numbers or booleans.
+    notes : tuple of str
+        What was left out, a sentence each.
+    """
+
+    columns: pd.DataFrame
+    target: str
+    y: Vector
+    classes: Classes
+    notes: tuple[str, ...]
+
+
+def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) -> Labelled:
+    """Take the target out of a table, and the rows that have none.
+
+    Parameters
+    ----------
+    source : Source
+    target : str or None
+        The column of the labels; None where the source knows it.
+    drop : iterable of str, optional
+        Columns to leave out.
+
+    Returns
+    -------
+    Labelled
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"size": [1, 2, 3], "kind": ["a", None, "b"]})
+    >>> rows = with_labels(Source("toy", frame), "kind")
+    >>> rows.y, rows.classes, rows.notes
+    (array([-1.,  1.]), ('a', 'b'), ("Rows without a value in 'kind', left out: 1.",))
+    """
+    frame = source.frame.set_axis(range(1, len(source.frame) + 1), axis=0)
+    target = _known_target(source, target)
+    dropped = list(dict.fromkeys(drop))
+    for name in dropped:
+        _require_column(frame, name, "drop")
+        if name == target:
+            raise InvalidInputError(f"drop names {name!r}, which is the target; leave out others")
+    notes = []
+    if dropped:
+        notes.append(f"Left out on request: {', '.join(map(repr, dropped))}.")
+    unlabelled = frame[target].isna()
+    if unlabelled.any():
+        notes.append(f"Rows without a value in {target!r}, left out: {unlabelled.sum()}.")
+        frame = frame[~unlabelled]
+    labels = np.array([_plain(label) for label in frame[target].tolist()], dtype=object)
+    classes = two_classes(f"column {target!r}", labels)
+    return Labelled(
+        columns=frame.drop(columns=[target, *dropped]),
+        target=target,
+        y=signs(f"column {target!r}", labels, classes),
+        classes=classes,
+        notes=tuple(notes),
+    )
+
+
+def _known_target(source: Source, target: str | None) -> str:
+    if target is not None:
+        _require_column(source.frame, target, "target")
+        return target
+    if source.target is None:
+        raise InvalidInputError(
+            "target is not given; name the column that holds the two classes, one of "
+            f"{_listed(source.frame)}"
+        )
+    return source.target
+
+
+def _require_column(frame: pd.DataFrame, name: str, argument: str) -> None:
+    if name not in frame.columns:
+        raise InvalidInputError(f"{argument} is {name!r}; the columns are {_listed(frame)}")
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    names = [repr(name) for name in frame.columns]
+    return ", ".join(names[:20] + ["..."] * (len(names) > 20))
+
+
+def _plain(label: Any) -> str | int | float | bool:
+    """Return a label that a JSON file can hold; a column with gaps turns 1 into 1.0, so undo it."""
+    if isinstance(label, float) and math.isfinite(label):
+        return int(label) if label.is_integer() else label
+    return label if isinstance(label, str | int) else str(label)

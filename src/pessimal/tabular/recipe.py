@@ -1,0 +1,220 @@
+"""How the columns of a table become features, written down so that later rows go the same way.
+
+Numbers and booleans are features as they are. Text becomes one 0-1 feature a category, or is
+refused. Dates, constant and empty columns are left out. Cells without a value make their row
+incomplete, or are filled with the column's median (text: its most frequent category).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from pessimal.errors import InvalidInputError
+from pessimal.problem import Matrix
+
+Missing: TypeAlias = Literal["drop", "fill"]
+Text: TypeAlias = Literal["refuse", "one-hot"]
+
+MOST_CATEGORIES = 20
+"""Text with more values than this is a name or a remark, not a category."""
+
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is used.
+
+    Attributes
+    ----------
+    name : str
+        As in the table.
+    categories : tuple of str or None
+        Values of a text column, one feature each; None for numbers.
+    fill : float, str or None
+        What stands for a missing cell; None leaves the row incomplete.
+    """
+
+    name: str
+    categories: tuple[str, ...] | None = None
+    fill: float | str | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features this column gives."""
+        if self.categories is None:
+            return (self.name,)
+        return tuple(f"{self.name} = {category}" for category in self.categories)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The columns that are used, in order, and what was decided about the others.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    notes : tuple of str
+        A sentence for every column that is left out or encoded.
+    """
+
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of all features, in order."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Turn a table into features; NaN where a cell is missing and nothing fills it.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            With at least the columns of the recipe; others are ignored.
+
+        Returns
+        -------
+        pandas.DataFrame of float
+
+        Examples
+        --------
+        >>> recipe = Recipe((Column("age"), Column("pet", ("cat", "dog"))))
+        >>> recipe.features(pd.DataFrame({"pet": ["dog", "cat"], "age": [3, 4]}))
+           age  pet = cat  pet = dog
+        0  3.0        0.0        1.0
+        1  4.0        1.0        0.0
+        """
+        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        if absent:
+            raise InvalidInputError(
+                f"the table has no column {absent[0]!r}; pass one with the columns "
+                f"{', '.join(repr(column.name) for column in self.columns)}"
+            )
+        values = [_values(column, frame[column.name]) for column in self.columns]
+        return pd.DataFrame(np.hstack(values), index=frame.index, columns=self.feature_names)
+
+
+def make_recipe(frame: pd.DataFrame, missing: Missing, text: Text) -> Recipe:
+    """Decide what to do with every column of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows to tune on, without the target.
+    missing : {"drop", "fill"}
+        Leave missing cells missing, or fill them.
+    text : {"refuse", "one-hot"}
+        Refuse text columns, or make one feature of every category.
+
+    Returns
+    -------
+    Recipe
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [3, 4], "day": ["2024-01-02", "2024-02-03"], "site": [1, 1]})
+    >>> recipe = make_recipe(frame, "drop", "refuse")
+    >>> recipe.feature_names
+    ('age',)
+    >>> for note in recipe.notes:
+    ...     print(note)
+    'day' holds dates and was left out; to use it, turn it into a number, such as days.
+    'site' has the same value in every row and was left out.
+    """
+    columns, notes = [], []
+    for name in frame.columns:
+        column, note = _decide(name, frame[name], missing, text)
+        columns += [column] if column else []
+        notes += [note] if note else []
+    if not columns:
+        raise InvalidInputError(
+            f"no column is left to learn from: {' '.join(notes) or 'the target is the only one.'} "
+            "Pass a table with at least one column of numbers that vary"
+        )
+    return Recipe(tuple(columns), tuple(notes))
+
+
+def _decide(
+    name: str, cells: pd.Series, missing: Missing, text: Text
+) -> tuple[Column | None, str | None]:
+    known = cells.dropna()
+    if known.empty:
+        return None, f"{name!r} is empty and was left out."
+    if _texts(known).nunique() == 1:
+        return None, f"{name!r} has the same value in every row and was left out."
+    if _is_date(known):
+        remedy = "to use it, turn it into a number, such as days"
+        return None, f"{name!r} holds dates and was left out; {remedy}."
+    numbers = _numbers(known)
+    if not numbers.isna().any():
+        return Column(name, fill=float(numbers.median()) if missing == "fill" else None), None
+    return _categories(name, _texts(known), missing, text)
+
+
+def _categories(name: str, known: pd.Series, missing: Missing, text: Text) -> tuple[Column, str]:
+    counts = known.value_counts()
+    if text == "refuse":
+        raise InvalidInputError(
+            f"column {name!r} holds text such as {known.iloc[0]!r}; encode it with --text one-hot, "
+            f"or leave it out with --drop {name!r}"
+        )
+    if len(counts) > MOST_CATEGORIES:
+        raise InvalidInputError(
+            f"column {name!r} holds {len(counts)} different texts, more than the "
+            f"{MOST_CATEGORIES} that can be encoded; group them, or leave it out with "
+            f"--drop {name!r}"
+        )
+    categories = tuple(sorted(counts.index))
+    column = Column(name, categories, str(counts.index[0]) if missing == "fill" else None)
+    return column, f"{name!r} holds text and became {len(categories)} features of 0 and 1."
+
+
+def _is_date(known: pd.Series) -> bool:
+    if pd.api.types.is_datetime64_any_dtype(known) or pd.api.types.is_timedelta64_dtype(known):
+        return True
+    if pd.api.types.is_numeric_dtype(known):
+        return False
+    return all(_DATE.fullmatch(cell) for cell in _texts(known))
+
+
+def _texts(cells: pd.Series) -> pd.Series:
+    return cells.astype(str).str.strip()
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    """Read cells as floats, booleans as 0 and 1; NaN where that cannot be done."""
+    if not pd.api.types.is_numeric_dtype(cells):
+        cells = pd.to_numeric(_texts(cells).replace({"True": "1", "False": "0"}), errors="coerce")
+    return pd.Series(cells.to_numpy(dtype=np.float64, na_value=np.nan), index=cells.index)
+
+
+def _values(column: Column, cells: pd.Series) -> Matrix:
+    """Features of one column, one column of the answer each."""
+    missing = cells.isna()
+    if column.categories is not None:
+        texts = _texts(cells)
+        if column.fill is not None:
+            texts = texts.mask(missing, column.fill)
+        ones = (texts.to_numpy()[:, None] == np.array(column.categories, dtype=object)).astype(
+            float
+        )
+        # A category that was not there when the recipe was made says as little as an empty cell.
+        ones[ones.sum(axis=1) == 0.0] = np.nan
+        return np.asarray(ones)
+    numbers = _numbers(cells)
+    wrong = (numbers.isna() & ~missing) | np.isinf(numbers)
+    if wrong.any():
+        row = wrong.idxmax()
+        raise InvalidInputError(
+            f"column {column.name!r} holds {str(cells[row])!r} in row {row}; pass a finite number "
+            "or an empty cell"
+        )
+    filled = numbers.fillna(np.nan if column.fill is None else column.fill)
+    return np.asarray(filled)[:, None]

@@ -1,0 +1,81 @@
+"""Audit on a table from end to end, as the command line does.
+
+The rows are split in two halves, one to train and one to validate, and standardised by the first.
+Audited are a logistic regression of the training rows with all its equals, or all models of a box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from pessimal.auditing import AuditReport, audit, audit_estimator
+from pessimal.tabular import (
+    Labelled,
+    Missing,
+    Text,
+    complete_rows,
+    make_recipe,
+    require_both_classes,
+)
+
+
+def audit_table(
+    table: Labelled,
+    *,
+    box: float | None = None,
+    epsilon: float = 0.0,
+    delta: float = 0.0,
+    missing: Missing = "drop",
+    text: Text = "refuse",
+    time_limit: float = 60.0,
+    seed: int = 0,
+) -> AuditReport:
+    """Audit on a table.
+
+    Parameters
+    ----------
+    table : Labelled
+    box : float, optional
+        Largest weight of a standardised feature; None to audit a logistic regression.
+    epsilon, delta, time_limit
+        As in `pessimal.audit`; `delta` with a box only.
+    missing, text
+        As in `make_recipe`.
+    seed : int, default=0
+        Draws the validation rows.
+
+    Returns
+    -------
+    AuditReport
+        Its notes begin with what was done to rows and columns.
+
+    Examples
+    --------
+    >>> from pessimal.tabular import read_source, with_labels
+    >>> table = with_labels(read_source("cancer"), None)
+    >>> report = audit_table(table, time_limit=0.1)
+    >>> report.n_train, report.n_val, report.reference.name
+    (224, 225, 'the audited LogisticRegression')
+    """
+    recipe = make_recipe(table.columns, missing, text)
+    rows = complete_rows(table, np.arange(len(table.y)), recipe, "audit")
+    require_both_classes(table, rows, "audit")
+    labels = np.array([table.classes[int(sign > 0.0)] for sign in rows.y], dtype=object)
+    X_train, X_val, y_train, y_val = train_test_split(
+        rows.X, labels, test_size=0.5, stratify=labels, random_state=seed
+    )
+    scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
+    X_train, X_val = scaler.transform(X_train), scaler.transform(X_val)
+    if box is None:
+        model = LogisticRegression().fit(X_train, y_train)
+        report = audit_estimator(
+            model, X_train, y_train, X_val, y_val, epsilon=epsilon, time_limit=time_limit
+        )
+    else:
+        report = audit(X_train, y_train, X_val, y_val, box, epsilon, delta, time_limit=time_limit)
+    return replace(report, notes=(*table.notes, *recipe.notes, *rows.notes, *report.notes))

@@ -1,0 +1,265 @@
+"""Tune on a table from end to end, as the command line does.
+
+Some rows are held out first. On the others the view's estimator tunes the box; an audit then says
+what all models of that box that train well do on the validation rows; and the model that predicts
+stands beside logistic regression on the held-out rows, which neither of them has seen.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pessimal.auditing import AuditReport, audit
+from pessimal.estimators import OptimisticSVC, PessimisticSVC
+from pessimal.solution import Status, TuningSolution
+from pessimal.tabular import (
+    CompleteRows,
+    Labelled,
+    Missing,
+    Recipe,
+    Text,
+    complete_rows,
+    draw_rows,
+    make_recipe,
+    require_both_classes,
+)
+from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.workflows.model import Fact, TunedModel
+
+View: TypeAlias = Literal["pessimistic", "optimistic"]
+
+_ESTIMATORS = {"pessimistic": PessimisticSVC, "optimistic": OptimisticSVC}
+
+SECONDS_AFTER_INTERRUPTION = 5.0
+"""Whoever presses Ctrl-C waits no longer than this for the audit of what was found."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to tune.
+
+    Attributes
+    ----------
+    view : {"pessimistic", "optimistic"}
+    epsilon, delta : float
+        A model trains well when its loss is at most ``(1 + epsilon)·least + delta``.
+    test_size : float
+        Share of the rows to hold out; 0 for none.
+    missing, text
+        As in `make_recipe`.
+    time_limit : float
+        Seconds for tuning; the audit may take as many again.
+    seed : int
+        Draws the held-out and the validation rows.
+    curve : bool
+        Whether to audit at several ε, for a picture.
+    verbose : bool
+        Whether to write incumbent and bound to standard error while tuning.
+    options : mapping
+        Further parameters of the view's estimator.
+    """
+
+    view: View = "pessimistic"
+    epsilon: float = 0.2
+    delta: float = 0.0
+    test_size: float = 0.25
+    missing: Missing = "drop"
+    text: Text = "refuse"
+    time_limit: float = 60.0
+    seed: int = 0
+    curve: bool = False
+    verbose: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The tuned model and logistic regression on the rows neither has seen.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_right, n_right_logistic : int
+        Rows classified as labelled.
+    n_only, n_only_logistic : int
+        Rows that one of them has right and the other has not.
+    """
+
+    n_rows: int
+    n_right: int
+    n_right_logistic: int
+    n_only: int
+    n_only_logistic: int
+
+
+@dataclass(frozen=True, eq=False)
+class TuningRun:
+    """Everything `tune_table` found out.
+
+    Attributes
+    ----------
+    model : TunedModel
+        What predicts.
+    settings : Settings
+    solution : TuningSolution
+        The answer of the search, in standardised features.
+    audit : AuditReport
+        All models of the tuned box that train well, on the validation rows.
+    comparison : Comparison or None
+        None when no row was held out.
+    notes : tuple of str
+        What was done with rows and columns.
+    """
+
+    model: TunedModel
+    settings: Settings
+    solution: TuningSolution
+    audit: AuditReport
+    comparison: Comparison | None
+    notes: tuple[str, ...]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit or Ctrl-C ended the search or the audit early."""
+        audited = self.audit.worst_loss.bound - self.audit.worst_loss.value <= OPTIMAL_GAP
+        ended = self.solution.status in (Status.OPTIMAL, Status.NOT_PROVED)
+        return not (ended and audited)
+
+
+def tune_table(table: Labelled, settings: Settings) -> TuningRun:
+    """Tune on a table.
+
+    Parameters
+    ----------
+    table : Labelled
+    settings : Settings
+
+    Returns
+    -------
+    TuningRun
+
+    Examples
+    --------
+    >>> from pessimal.tabular import read_source, with_labels
+    >>> run = tune_table(with_labels(read_source("cancer"), None), Settings(test_size=0.92))
+    >>> run.solution.proved, run.stopped, run.comparison.n_rows
+    (True, False, 414)
+    """
+    kept, held = draw_rows(table, settings.test_size, settings.seed)
+    recipe = make_recipe(table.columns.iloc[kept], settings.missing, settings.text)
+    tuning = complete_rows(table, kept, recipe, "tune on")
+    testing = complete_rows(table, held, recipe, "compare on")
+    require_both_classes(table, tuning, "tune on")
+    estimator = _fit(tuning, settings)
+    report = _audit(estimator, tuning, table, settings)
+    return TuningRun(
+        model=_model(table, recipe, estimator, report),
+        settings=settings,
+        solution=estimator.result_,
+        audit=report,
+        comparison=_compare(estimator, tuning, testing) if len(testing.y) else None,
+        notes=(*table.notes, *recipe.notes, *tuning.notes, *testing.notes),
+    )
+
+
+def _fit(rows: CompleteRows, settings: Settings) -> Any:
+    estimator = _ESTIMATORS[settings.view](
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        time_limit=settings.time_limit,
+        random_state=settings.seed,
+        verbose=int(settings.verbose),
+        **settings.options,
+    )
+    with warnings.catch_warnings():
+        # What was not proved is in the result, and is said with it.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(rows.X, rows.y)
+
+
+def _audit(estimator: Any, rows: CompleteRows, table: Labelled, settings: Settings) -> AuditReport:
+    """Audit the tuned box, on the rows and in the units it was tuned in."""
+    scaled = (rows.X - estimator.mean_) / estimator.scale_
+    labels = np.array([table.classes[int(sign > 0.0)] for sign in rows.y], dtype=object)
+    val = estimator.validation_
+
+    def within(seconds: float) -> AuditReport:
+        return audit(
+            scaled[~val],
+            labels[~val],
+            scaled[val],
+            labels[val],
+            box=estimator.box_,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+            epsilons=None if settings.curve else (),
+            time_limit=seconds,
+        )
+
+    if estimator.result_.status is Status.INTERRUPTED:
+        return within(min(settings.time_limit, SECONDS_AFTER_INTERRUPTION))
+    try:
+        return within(settings.time_limit)
+    except KeyboardInterrupt:
+        return within(SECONDS_AFTER_INTERRUPTION)
+
+
+def _model(table: Labelled, recipe: Recipe, estimator: Any, report: AuditReport) -> TunedModel:
+    return TunedModel(
+        target=table.target,
+        classes=table.classes,
+        recipe=recipe,
+        coef=tuple(estimator.coef_[0].tolist()),
+        intercept=float(estimator.intercept_[0]),
+        box=tuple(estimator.box_.tolist()),
+        guarantee=report.guarantee,
+        facts=_facts(estimator, report),
+    )
+
+
+def _facts(estimator: Any, report: AuditReport) -> dict[str, Fact]:
+    solution: TuningSolution = estimator.result_
+    return {
+        "view": "pessimistic" if isinstance(estimator, PessimisticSVC) else "optimistic",
+        "epsilon": estimator.epsilon,
+        "delta": estimator.delta,
+        "n_train": report.n_train,
+        "n_val": report.n_val,
+        "validation_loss": solution.objective,
+        "lower_bound": solution.lower_bound,
+        "status": solution.status.value,
+        "proved": solution.proved,
+        "nodes": solution.nodes,
+        "seconds": solution.seconds,
+        "method": solution.method,
+        "certificate_ok": bool(solution.certificate.ok),
+        "certificate_inner_gap": solution.certificate.inner_gap,
+        "worst_loss": report.worst_loss.value,
+        "worst_loss_bound": report.worst_loss.bound,
+        "worst_errors": round(report.worst_error.value * report.n_val),
+        "worst_errors_bound": round(report.worst_error.bound * report.n_val),
+        "best_loss": report.best_loss.value,
+        "ambiguous_rows": int(report.ambiguous.sum()),
+    }
+
+
+def _compare(estimator: Any, tuning: CompleteRows, testing: CompleteRows) -> Comparison:
+    logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(tuning.X, tuning.y)
+    ours = estimator.predict(testing.X) == testing.y
+    theirs = logistic.predict(testing.X) == testing.y
+    return Comparison(
+        n_rows=len(testing.y),
+        n_right=int(ours.sum()),
+        n_right_logistic=int(theirs.sum()),
+        n_only=int((ours & ~theirs).sum()),
+        n_only_logistic=int((theirs & ~ours).sum()),
+    )

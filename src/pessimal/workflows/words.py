@@ -1,0 +1,104 @@
+"""What a tuning run found, in sentences and tables for a terminal or a page."""
+
+from __future__ import annotations
+
+from pessimal.solution import Status
+from pessimal.workflows.tune import Comparison, TuningRun
+
+Rows = list[tuple[str, ...]]
+
+_ENDED_BY = {
+    Status.TIME_LIMIT: "The search stopped at the time limit",
+    Status.NODE_LIMIT: "The search stopped at its node limit",
+    Status.INTERRUPTED: "The search was stopped by Ctrl-C, and the best model found is kept",
+    Status.NOT_PROVED: "The search ended without a proof",
+    Status.OPTIMAL: "The search ended, but the check of its answer failed",
+}
+
+
+def rows_used(run: TuningRun) -> str:
+    """Say how many rows did what."""
+    held_out = run.comparison.n_rows if run.comparison else 0
+    return (
+        f"{run.audit.n_train} rows trained, {run.audit.n_val} validated, {held_out} were held out; "
+        f"{len(run.model.coef)} features; classes {run.model.classes[0]!s} (negative score) and "
+        f"{run.model.classes[1]!s} (positive score)."
+    )
+
+
+def search_ended(run: TuningRun) -> str:
+    """Say how good the limits are and whether that is proved."""
+    solution = run.solution
+    if solution.proved:
+        return (
+            f"No other limits do better: objective {solution.objective:.4f}, proved in "
+            f"{solution.seconds:.1f} s by {solution.nodes} nodes and checked by a second program."
+        )
+    return (
+        f"{_ENDED_BY[solution.status]}: objective {solution.objective:.4f}, and no limits can go "
+        f"below {solution.lower_bound:.4f}. The model is usable; better limits may exist."
+    )
+
+
+def trains_well(run: TuningRun) -> str:
+    """Say which models the guarantee is about."""
+    report = run.audit
+    return (
+        "A model trains this well when its weights keep to the tuned limits and its mean hinge "
+        f"loss on the training rows is at most {report.train_limit:.4f} (the least possible is "
+        f"{report.least_train_loss:.4f})."
+    )
+
+
+def guarantee_table(run: TuningRun) -> Rows:
+    """Best and worst of these models on the validation rows, with what is proved."""
+    report = run.audit
+    n = report.n_val
+    worst, errors = report.worst_loss, report.worst_error
+    return [
+        (f"on the {n} validation rows", "found", "proved"),
+        ("least loss (mean hinge)", f"{report.best_loss.value:.4f}", "exact"),
+        ("largest loss (mean hinge)", f"{worst.value:.4f}", f"at most {worst.bound:.4f}"),
+        (
+            "most rows wrong",
+            f"{errors.value * n:.0f} of {n}",
+            f"at most {errors.bound * n:.0f}",
+        ),
+        ("rows they disagree on", f"{report.ambiguous.sum()} of {n}", "exact"),
+    ]
+
+
+def comparison_table(comparison: Comparison) -> Rows:
+    """Put the tuned model beside logistic regression, on rows that neither has seen."""
+    n = comparison.n_rows
+    return [
+        (f"on the {n} held-out rows", "tuned model", "logistic regression"),
+        ("rows right", f"{comparison.n_right} of {n}", f"{comparison.n_right_logistic} of {n}"),
+        (
+            "accuracy",
+            f"{comparison.n_right / n:.1%}",
+            f"{comparison.n_right_logistic / n:.1%}",
+        ),
+        ("right where the other is wrong", str(comparison.n_only), str(comparison.n_only_logistic)),
+    ]
+
+
+def feature_table(run: TuningRun) -> Rows:
+    """List the tuned limits and the coefficients of the model that predicts."""
+    model = run.model
+    return [
+        ("feature", "limit on |weight|", "coefficient"),
+        *(
+            (name, f"{limit:.4f}", f"{coef:.4g}")
+            for name, limit, coef in zip(
+                model.recipe.feature_names, model.box, model.coef, strict=True
+            )
+        ),
+        ("intercept", "", f"{model.intercept:.4g}"),
+    ]
+
+
+UNITS = (
+    "Limits are on weights of standardised features; coefficients are in the units of the table."
+)
+"""What the numbers of `feature_table` refer to."""

@@ -1,0 +1,166 @@
+"""Columns become features by stated decisions, the same for later rows."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pessimal.errors import InvalidInputError
+from pessimal.tabular import Column, Recipe, Source, make_recipe, with_labels
+from pessimal.tabular.rows import complete_rows, draw_rows, require_both_classes
+
+
+@pytest.mark.parametrize(
+    ("cells", "features"),
+    [
+        ([1, 2, 3], [1.0, 2.0, 3.0]),
+        ([True, False, True], [1.0, 0.0, 1.0]),
+        ([True, None, False], [1.0, np.nan, 0.0]),
+        (["1.5", " 2", "-3e2"], [1.5, 2.0, -300.0]),
+        ([decimal.Decimal("0.5"), decimal.Decimal(2), None], [0.5, 2.0, np.nan]),
+        (pd.array([1, None, 3], dtype="Int64"), [1.0, np.nan, 3.0]),
+        (pd.array([True, None, False], dtype="boolean"), [1.0, np.nan, 0.0]),
+        (pd.Categorical([3, 1, 2]), [3.0, 1.0, 2.0]),
+        ([2**70, 1, 0], [2.0**70, 1.0, 0.0]),
+    ],
+)
+def test_whatever_reads_as_a_number_is_one(cells: object, features: list[float]) -> None:
+    frame = pd.DataFrame({"x": cells})
+    recipe = make_recipe(frame, "drop", "refuse")
+    assert recipe.notes == ()
+    np.testing.assert_array_equal(recipe.features(frame)["x"].to_numpy(), features)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2024-01-31", "2023-12-01", "1999-01-01"],
+        ["31.1.2024", "1.12.2023", "1.1.1999"],
+        ["1/31/24", "12/1/23", "1/1/99"],
+        ["2024-01-31T10:00:00", None, "1999-01-01 00:00"],
+        [datetime.date(2024, 1, 31), datetime.date(2023, 12, 1), None],
+        pd.to_datetime(["2024-01-31", "2023-12-01", "1999-01-01"]),
+        pd.to_timedelta([1, 2, 3], unit="D"),
+    ],
+)
+def test_dates_are_left_out_with_a_word(dates: object) -> None:
+    recipe = make_recipe(pd.DataFrame({"x": [1, 2, 3], "day": dates}), "drop", "refuse")
+    assert recipe.feature_names == ("x",)
+    assert recipe.notes[0].startswith("'day' holds dates and was left out")
+
+
+def test_constant_and_empty_columns_are_left_out_with_a_word() -> None:
+    frame = pd.DataFrame({"x": [1, 2], "one": [5, 5], "text": ["a", "a"], "none": [None, None]})
+    recipe = make_recipe(frame, "drop", "refuse")
+    assert recipe.feature_names == ("x",)
+    assert [note.split()[0] for note in recipe.notes] == ["'one'", "'text'", "'none'"]
+
+
+def test_text_is_refused_unless_asked_to_be_encoded() -> None:
+    frame = pd.DataFrame({"pet": ["dog", "cat", "dog", None]})
+    with pytest.raises(InvalidInputError, match="'pet' holds text such as 'dog'.*one-hot.*--drop"):
+        make_recipe(frame, "drop", "refuse")
+    recipe = make_recipe(frame, "drop", "one-hot")
+    assert recipe.feature_names == ("pet = cat", "pet = dog")
+    nan = np.nan
+    expected = [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [nan, nan]]
+    np.testing.assert_array_equal(recipe.features(frame).to_numpy(), expected)
+
+
+def test_text_with_too_many_values_is_refused() -> None:
+    frame = pd.DataFrame({"name": [f"person {k}" for k in range(21)]})
+    with pytest.raises(InvalidInputError, match="21 different texts, more than the 20"):
+        make_recipe(frame, "drop", "one-hot")
+
+
+def test_missing_cells_are_filled_on_request_by_median_and_most_frequent() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 10.0, None], "pet": ["dog", "dog", "cat", None]})
+    filled = make_recipe(frame, "fill", "one-hot").features(frame)
+    assert filled.iloc[3].to_dict() == {"x": 2.0, "pet = cat": 0.0, "pet = dog": 1.0}
+
+
+def test_later_rows_go_the_way_of_the_first() -> None:
+    recipe = Recipe((Column("x", fill=7.0), Column("pet", ("cat", "dog"))))
+    later = pd.DataFrame({"pet": ["dog", "fish"], "new": [0, 0], "x": [None, 1.0]})
+    features = recipe.features(later)
+    assert features.iloc[0].to_dict() == {"x": 7.0, "pet = cat": 0.0, "pet = dog": 1.0}
+    assert features.iloc[1].isna().tolist() == [False, True, True]  # no such pet when tuned
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"y": [1.0]}, "the table has no column 'x'"),
+        ({"x": [1.0, "abc"]}, "column 'x' holds 'abc' in row 1"),
+        ({"x": [1.0, np.inf]}, "column 'x' holds 'inf' in row 1"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(frame: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Recipe((Column("x"),)).features(pd.DataFrame(frame))
+
+
+def test_a_table_without_a_usable_column_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="no column is left to learn from: 'x' has the"):
+        make_recipe(pd.DataFrame({"x": [1, 1]}), "drop", "refuse")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "y"),
+    [
+        (["yes", "no", "yes"], ("no", "yes"), [1.0, -1.0, 1.0]),
+        ([9, 10, None], (9, 10), [-1.0, 1.0]),
+        ([True, False, True], (False, True), [1.0, -1.0, 1.0]),
+        ([0.5, 1.5, 0.5], (0.5, 1.5), [-1.0, 1.0, -1.0]),
+        (pd.to_datetime(["2024-01-01", "2023-01-01", None]), None, [1.0, -1.0]),
+    ],
+)
+def test_labels_of_any_two_classes_are_read(
+    labels: object, classes: tuple[object, object] | None, y: list[float]
+) -> None:
+    table = with_labels(Source("t", pd.DataFrame({"x": [1, 2, 3], "kind": labels})), "kind")
+    assert table.y.tolist() == y
+    assert classes in (None, table.classes)
+    assert len(table.columns) == len(y)
+
+
+@pytest.mark.parametrize(
+    ("target", "drop", "message"),
+    [
+        (None, [], "target is not given; name the column .* 'x', 'kind', 'three'"),
+        ("nope", [], "target is 'nope'; the columns are 'x', 'kind', 'three'"),
+        ("kind", ["nope"], "drop is 'nope'; the columns are"),
+        ("kind", ["kind"], "drop names 'kind', which is the target"),
+        ("three", [], r"column 'three' holds 3 class\(es\)"),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_named(
+    target: str | None, drop: list[str], message: str
+) -> None:
+    frame = pd.DataFrame({"x": [1, 2, 3], "kind": ["a", "b", "a"], "three": ["a", "b", "c"]})
+    with pytest.raises(InvalidInputError, match=message):
+        with_labels(Source("t", frame), target, drop)
+
+
+def test_rows_are_drawn_by_class_and_incomplete_ones_counted() -> None:
+    frame = pd.DataFrame({"x": np.arange(40.0), "kind": ["a", "b"] * 20})
+    frame.loc[:3, "x"] = None
+    table = with_labels(Source("t", frame), "kind")
+    kept, aside = draw_rows(table, 0.25, seed=0)
+    assert sorted([*kept, *aside]) == list(range(40))
+    assert table.y[aside].sum() == 0.0
+    rows = complete_rows(table, np.arange(40), Recipe((Column("x"),)), "tune on")
+    assert rows.X.index.tolist() == list(range(5, 41))  # counted from 1, as in the file
+    assert rows.notes == ("Rows to tune on with missing cells, left out: 4 of 40, most for 'x'.",)
+
+
+def test_too_few_rows_of_a_class_are_refused() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "kind": ["a", "a", "b"]})
+    table = with_labels(Source("t", frame), "kind")
+    with pytest.raises(InvalidInputError, match="3 labelled rows cannot be split"):
+        draw_rows(table, 0.5, seed=0)
+    rows = complete_rows(table, np.arange(3), Recipe((Column("x"),)), "tune on")
+    with pytest.raises(InvalidInputError, match=r"class 'b' has 1 complete row\(s\) to tune on"):
+        require_both_classes(table, rows, "tune on")
