@@ -45,6 +45,7 @@ def test_public_names_are_importable_and_documented(name: str) -> None:
         "datasets/data/breast_cancer_wisconsin_original.csv",
         "datasets/data/pima_indians_diabetes.csv",
         "datasets/data/TERMS.md",
+        "report/page.css",
     ],
 )
 def test_files_that_are_not_code_are_in_the_package(file: str) -> None:

@@ -42,11 +42,14 @@ def write_text(path: Path, text: str) -> None:
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['note.txt']
     """
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=path.name, delete=False
-    ) as draft:
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write any file so that a reader never sees half of it."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as draft:
         try:
-            draft.write(text)
+            draft.write(data)
             draft.flush()
             os.fsync(draft.fileno())
             # Temporary files are for their owner alone; this one is to have the usual rights.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pessimal.auditing.text import findings, scope, table
+from pessimal.auditing.text import findings, scope
+from pessimal.auditing.text import table as losses
+from pessimal.markup import element, table, text
 
 if TYPE_CHECKING:
     from pessimal.auditing.report import AuditReport
@@ -30,9 +30,9 @@ def as_html(report: AuditReport) -> str:
     return "".join(
         [
             "<div>",
-            _element("p", f"<strong>{escape(report.guarantee)}</strong>"),
-            _table(table(report)),
-            *(_element("p", escape(sentence)) for sentence in findings(report)),
+            element("p", f"<strong>{text(report.guarantee)}</strong>"),
+            table(losses(report)),
+            *(element("p", text(sentence)) for sentence in findings(report)),
             _folded(
                 f"{len(points)} ambiguous points",
                 [
@@ -51,7 +51,7 @@ def as_html(report: AuditReport) -> str:
                     ("intercept", "", *(f"{value:.4g}" for value in intercepts)),
                 ],
             ),
-            *(_element("p", escape(text)) for text in (scope(report), *report.notes)),
+            *(element("p", text(words)) for words in (scope(report), *report.notes)),
             "</div>",
         ]
     )
@@ -60,19 +60,5 @@ def as_html(report: AuditReport) -> str:
 def _folded(title: str, rows: list[tuple[Any, ...]]) -> str:
     shown = rows[: _LONGEST + 1]
     left = len(rows) - len(shown)
-    more = _element("p", f"and {left} more") if left else ""
-    return _element("details", _element("summary", escape(title)) + _table(shown) + more)
-
-
-def _table(rows: Iterable[tuple[Any, ...]]) -> str:
-    header, *body = rows
-    lines = [_row("th", header), *(_row("td", cells) for cells in body)]
-    return _element("table", "".join(lines))
-
-
-def _row(tag: str, cells: tuple[Any, ...]) -> str:
-    return _element("tr", "".join(_element(tag, escape(str(cell))) for cell in cells))
-
-
-def _element(tag: str, content: str) -> str:
-    return f"<{tag}>{content}</{tag}>"
+    more = element("p", f"and {left} more") if left else ""
+    return element("details", element("summary", text(title)) + table(shown) + more)

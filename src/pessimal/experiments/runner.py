@@ -124,6 +124,8 @@ def run(
         On Ctrl-C, after what has finished is stored; the next run goes on from there.
     StorageError
         When the disk is full or gone; what was stored is safe.
+    PessimalError
+        When the executor gives up on its cells, as that of a cluster does that is shut down.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def run(
     for _ in range(TRIES_ALONE):
         lost = _pass(lost, 1, submit, record)
     for cell in lost:
-        record.fail(Failure(cell, f"its worker process died {1 + TRIES_ALONE} times"))
+        record.fail(Failure(cell, f"its worker process died in each of {TRIES_ALONE} tries alone"))
     return RunResult(record.tally(), tuple(record.failures))
 
 
@@ -255,7 +257,12 @@ class _Record:
         """File the answer of a future that is done; False when its worker died."""
         try:
             answer = future.result()
-        except (BrokenExecutor, CancelledError):
+        except CancelledError:  # not by us: a cluster cancels what it held when it goes away
+            raise PessimalError(
+                "the workers are gone, and the cells they held with them. What was stored is "
+                "safe: start the workers, then run the same command again"
+            ) from None
+        except BrokenExecutor:
             logger.warning("a worker died with %s in flight", dict(cell))
             return False
         except Exception as error:  # the cell never began: the worker lacks a module, say

@@ -43,6 +43,8 @@ class Summary:
     ----------
     version : str
         Code version of the rows.
+    factors : tuple of str
+        Columns of the cells.
     cells, missing : int
         Cells declared by the last run, and how many of them have no rows yet.
     seconds : float
@@ -53,6 +55,7 @@ class Summary:
     """
 
     version: str
+    factors: tuple[str, ...]
     cells: int
     missing: int
     seconds: float
@@ -180,6 +183,7 @@ class Store:
         )
         return Summary(
             version=version,
+            factors=tuple(dict.fromkeys(name for cell in plan for name in cell)),
             cells=len(keys),
             missing=sum(key not in stored for key in keys),
             seconds=sum(stored[key][1] for key in keys if key in stored),

@@ -26,10 +26,11 @@ def code_version() -> str:
     >>> number == pessimal.__version__, len(fingerprint)
     (True, 12)
     """
-    return f"{version('pessimal')}+{_fingerprint(Path(next(iter(pessimal.__path__))))}"
+    return f"{version('pessimal')}+{fingerprint(Path(next(iter(pessimal.__path__))))}"
 
 
-def _fingerprint(package: Path) -> str:
+def fingerprint(package: Path) -> str:
+    """Digest the sources and data of a package folder, names included."""
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
         name = path.relative_to(package)

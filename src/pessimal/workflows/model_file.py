@@ -93,7 +93,7 @@ def _model(content: Any) -> TunedModel:
     fields = _object("the file", content)
     if fields.get("format") != FORMAT:
         raise _Wrong(f"format is {_short(fields.get('format'))} instead of {FORMAT!r}")
-    if fields.get("version") != VERSION:
+    if fields.get("version") is True or fields.get("version") != VERSION:
         raise _Wrong(
             f"version is {_short(fields.get('version'))}, and this program reads {VERSION}"
         )

@@ -1,0 +1,170 @@
+"""``tune`` and ``predict``, from a messy file to predictions, as people and programs see them."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command import Ended, messy_file, messy_table, run_command
+
+SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tune")
+    messy_file(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tuned(folder: Path) -> Ended:
+    return run_command(
+        "tune", folder / "patient visits.csv", *SETTINGS, "--out", folder / "model.json"
+    )
+
+
+@pytest.fixture(scope="module")
+def content(folder: Path) -> dict[str, object]:
+    ended = run_command("tune", folder / "patient visits.csv", *SETTINGS, "--json")
+    assert ended.code == 0
+    loaded: dict[str, object] = json.loads(ended.out)
+    return loaded
+
+
+def test_a_messy_file_goes_through_and_every_decision_is_said(tuned: Ended) -> None:
+    assert tuned.code == 0, tuned.err
+    for sentence in (
+        "Rows without a value in 'diagnosis', left out: 3.",
+        "'visit date' holds dates and was left out;",
+        "'clinic' has the same value in every row and was left out.",
+        "Rows to tune on with missing cells, left out: 1 of 39, most for 'blood pressure'.",
+        "Rows to compare on with missing cells, left out: 12 of 158, most for 'blood pressure'.",
+        "classes ill (negative score) and well (positive score)",
+    ):
+        assert sentence in tuned.out
+
+
+def test_it_ends_with_a_guarantee_and_a_comparison(
+    tuned: Ended, content: dict[str, object]
+) -> None:
+    assert str(content["guarantee"]) in tuned.out
+    for line in ("No other limits do better", "most rows wrong", "accuracy", "logistic regression"):
+        assert line in tuned.out
+    held_out = content["held_out"]
+    assert isinstance(held_out, dict)
+    assert held_out["n_rows"] == 146
+    assert f"{held_out['n_right']} of 146" in tuned.out
+    assert tuned.out.rstrip().endswith("model.json.")
+
+
+def test_output_in_a_pipe_is_plain_ascii_text(tuned: Ended) -> None:
+    assert tuned.out.isascii()
+    assert "\x1b" not in tuned.out
+    tables = [line for line in tuned.out.splitlines() if line.startswith(("|", "+"))]
+    assert max(map(len, tables)) <= 80
+
+
+def test_json_is_one_object_with_the_whole_answer(content: dict[str, object]) -> None:
+    assert content["stopped"] is False
+    assert content["proved"] is True
+    assert content["classes"] == ["ill", "well"]
+    features = content["features"]
+    assert isinstance(features, list)
+    assert [feature["name"] for feature in features] == ["blood pressure", "body mass index", "age"]
+    notes = content["notes"]
+    assert isinstance(notes, list)
+    assert len(notes) == 5
+
+
+def test_predictions_follow_from_the_numbers_in_the_model_file(folder: Path, tuned: Ended) -> None:
+    assert tuned.code == 0
+    model = json.loads((folder / "model.json").read_text("utf-8"))
+    ended = run_command("predict", folder / "model.json", folder / "patient visits.csv")
+    assert ended.code == 0
+    (folder / "predicted.csv").write_text(ended.out, "utf-8")
+    predicted = pd.read_csv(folder / "predicted.csv")
+    frame = messy_table()
+    names = [column["name"] for column in model["columns"]]
+    scores = frame[names].to_numpy() @ model["coef"] + model["intercept"]
+    pd.testing.assert_series_equal(predicted["score"], pd.Series(scores, name="score"))
+    labels = predicted["score"].map(lambda score: model["classes"][int(score > 0.0)])
+    complete = frame[names].notna().all(axis=1)
+    assert predicted["prediction"].notna().tolist() == complete.tolist()
+    assert (predicted["prediction"] == labels)[complete].all()
+    assert "Rows without a prediction, for a cell is missing or unknown: 14." in ended.err
+
+
+def test_predictions_go_to_a_file_or_as_json_the_same(folder: Path, tuned: Ended) -> None:
+    assert tuned.code == 0
+    to_file = run_command(
+        "predict", folder / "model.json", folder / "patient visits.csv", "--out", folder / "p.csv"
+    )
+    assert (to_file.code, to_file.out) == (0, "")
+    as_json = run_command("predict", folder / "model.json", folder / "patient visits.csv", "--json")
+    rows = json.loads(as_json.out)["rows"]
+    frame = pd.read_csv(folder / "p.csv")
+    assert [row["row"] for row in rows] == frame["row"].tolist() == list(range(1, 201))
+    assert [row["score"] for row in rows[:5]] == pytest.approx(frame["score"][:5].tolist())
+    assert sum(row["prediction"] is None for row in rows) == frame["prediction"].isna().sum() == 14
+
+
+def test_text_columns_are_refused_or_encoded_on_request(tmp_path: Path) -> None:
+    frame = messy_table(40).assign(pet=["cat", "dog"] * 20)
+    frame.to_csv(tmp_path / "pets.csv", index=False)
+    data = tmp_path / "pets.csv"
+    refused = run_command("tune", data, "--target", "diagnosis")
+    assert refused.code == 2
+    assert "column 'pet' holds text such as 'cat'; encode it with --text one-hot" in refused.err
+    dropped = run_command(
+        "tune", data, "--target", "diagnosis", "--drop", "pet", "--view", "optimistic"
+    )
+    assert dropped.code == 0
+    encoded = run_command(
+        "tune", data, "--target", "diagnosis", "--text", "one-hot", "--view", "optimistic", "--json"
+    )
+    features = {feature["name"] for feature in json.loads(encoded.out)["features"]}
+    assert {"pet = cat", "pet = dog"} < features
+
+
+def test_names_that_look_like_markup_or_terminal_codes_are_printed_as_they_are(
+    tmp_path: Path,
+) -> None:
+    renamed = {"age": "[red]age[/red]", "body mass index": "\x1b[31mindex", "diagnosis": "[bold]"}
+    frame = messy_table(40).rename(columns=renamed)
+    frame["[bold]"] = frame["[bold]"].map({"ill": "[link=x]ill", "well": "[/]"})
+    frame.to_csv(tmp_path / "markup.csv", index=False)
+    ended = run_command(
+        "tune", tmp_path / "markup.csv", "--target", "[bold]", "--view", "optimistic"
+    )
+    assert ended.code == 0, ended.err
+    assert "[red]age[/red]" in ended.out
+    assert "\\x1b[31mindex" in ended.out
+    assert "\x1b" not in ended.out
+    assert "classes [/] (negative score) and [link=x]ill (positive score)" in ended.out
+    unknown = run_command("tune", tmp_path / "markup.csv", "--target", "[red]?")
+    assert "target is '[red]?'" in unknown.err
+
+
+def test_out_of_time_the_exit_code_is_3_and_the_model_is_kept(tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    ended = run_command(
+        "tune", "diabetes", "--test-size", "0.85", "--time-limit", "1e-6", "--out", out
+    )
+    assert ended.code == 3
+    assert "The search stopped at the time limit" in ended.out
+    assert run_command("predict", out, "diabetes").code == 0
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
+    for option in ("--out", "--report"):
+        ended = run_command("tune", "nowhere.csv", option, tmp_path / "no" / "file")
+        assert ended.code == 2
+        assert "there is no folder" in ended.err
+
+
+def test_options_of_the_pessimistic_view_are_refused_in_the_other() -> None:
+    for option, value in (("--inner", "flip"), ("--groups", "one")):
+        ended = run_command("tune", "cancer", "--view", "optimistic", option, value)
+        assert ended.code == 2
+        assert "belongs to the pessimistic view" in ended.err

@@ -1,0 +1,125 @@
+"""Tuning on a table agrees with the estimators, the exact worst case and plain arithmetic."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command import messy_table
+
+from pessimal import worst_case
+from pessimal.errors import InvalidInputError
+from pessimal.solution import Status
+from pessimal.tabular import Labelled, Source, read_source, with_labels
+from pessimal.workflows import Settings, TuningRun, audit_table, tune, tune_table, words
+from pessimal.workflows.tune import View
+
+
+def table(name: str = "cancer") -> Labelled:
+    return with_labels(read_source(name), None)
+
+
+@pytest.fixture(scope="module", params=["pessimistic", "optimistic"])
+def run(request: pytest.FixtureRequest) -> TuningRun:
+    view: View = request.param
+    return tune_table(table(), Settings(view=view, test_size=0.92))
+
+
+def test_the_audit_is_of_the_tuned_box_on_the_tuning_rows(run: TuningRun) -> None:
+    exact = worst_case(run.solution.problem, run.solution.box, run.solution.budget)
+    assert run.audit.worst_loss.value == pytest.approx(exact.value, abs=1e-6)
+    assert run.audit.best_loss.value <= run.audit.worst_loss.value
+    assert run.audit.n_train == run.solution.problem.n_train
+    assert run.model.guarantee == run.audit.guarantee
+    assert not run.stopped
+
+
+def test_the_comparison_counts_held_out_rows(run: TuningRun) -> None:
+    comparison = run.comparison
+    assert comparison is not None
+    assert comparison.n_rows == 414
+    used = 449 - comparison.n_rows
+    assert used == run.audit.n_train + run.audit.n_val
+    only = comparison.n_only - comparison.n_only_logistic
+    assert comparison.n_right - comparison.n_right_logistic == only
+
+
+def test_the_model_predicts_by_its_own_numbers(run: TuningRun) -> None:
+    frame = read_source("cancer").frame
+    predicted = run.model.predict(frame)
+    scores = frame[list(run.model.recipe.feature_names)].to_numpy() @ run.model.coef
+    np.testing.assert_allclose(predicted["score"], scores + run.model.intercept)
+    labels = np.where(predicted["score"] > 0.0, "malignant", "benign")
+    assert predicted["prediction"].tolist() == labels.tolist()
+    assert (labels == frame["class"]).mean() > 0.8
+
+
+def test_without_held_out_rows_there_is_no_comparison() -> None:
+    frame = read_source("cancer").frame.iloc[:30]
+    run = tune_table(
+        with_labels(Source("some", frame), "class"), Settings(test_size=0.0, view="optimistic")
+    )
+    assert run.comparison is None
+    assert run.audit.n_train + run.audit.n_val == 30
+
+
+def test_a_tuned_box_of_zero_is_audited_too() -> None:
+    # Features that say nothing: the best limits are 0, and the models left are constants.
+    frame = pd.DataFrame({"x": [1.0, 2.0] * 6, "kind": ["a", "a", "b", "b"] * 3})
+    run = tune_table(with_labels(Source("noise", frame), "kind"), Settings(test_size=0.0))
+    assert run.model.box == (0.0,)
+    assert run.audit.worst_loss.bound >= run.audit.worst_loss.value
+
+
+def test_out_of_time_the_run_is_usable_and_says_so() -> None:
+    settings = Settings(test_size=0.85, time_limit=1e-6, epsilon=0.4)
+    run = tune_table(table("diabetes"), settings)
+    assert run.stopped
+    assert run.solution.status is Status.TIME_LIMIT
+    assert "stopped at the time limit" in words.search_ended(run)
+    assert run.audit.worst_loss.bound >= run.audit.worst_loss.value
+
+
+def test_interrupting_the_audit_keeps_the_tuned_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+    real = tune.audit
+
+    def interrupted_once(*arguments: object, **options: object) -> object:
+        limits.append(options["time_limit"])  # type: ignore[arg-type]
+        if len(limits) == 1:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tune, "audit", interrupted_once)
+    run = tune_table(table(), Settings(test_size=0.95, time_limit=50.0))
+    assert limits == [50.0, tune.SECONDS_AFTER_INTERRUPTION]
+    assert run.model.guarantee
+
+
+def test_medians_come_from_the_tuning_rows_alone() -> None:
+    frame = messy_table()
+    labelled = with_labels(Source("messy", frame), "diagnosis", ["visit date"])
+    run = tune_table(labelled, Settings(test_size=0.8, missing="fill", view="optimistic"))
+    [pressure] = [c for c in run.model.recipe.columns if c.name == "blood pressure"]
+    used = run.audit.n_train + run.audit.n_val
+    assert used == 39  # a fifth of the 197 labelled rows, none dropped
+    assert pressure.fill != frame["blood pressure"].median()
+
+
+def test_a_table_is_audited_around_logistic_regression_or_a_box() -> None:
+    frame = messy_table(60)
+    labelled = with_labels(Source("messy", frame), "diagnosis")
+    around = audit_table(labelled)
+    assert around.reference.name == "the audited LogisticRegression"
+    assert around.best_loss.value <= around.reference.loss <= around.worst_loss.value
+    boxed = audit_table(labelled, box=0.5, delta=0.05)
+    assert boxed.box.tolist() == [0.5, 0.5, 0.5]
+    assert boxed.budget.absolute == 0.05
+    assert "'clinic' has the same value in every row and was left out." in boxed.notes
+
+
+def test_rows_too_few_to_audit_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("x,kind\n1,a\n2,b\n", "utf-8")
+    with pytest.raises(InvalidInputError, match="class 'a' has 1 complete row"):
+        audit_table(with_labels(read_source(str(path)), "kind"))
