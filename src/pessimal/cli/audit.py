@@ -77,12 +77,20 @@ def audit(
         text=text,
         time_limit=time_limit,
         seed=seed,
+        curve=report is not None,
     )
+    if report is not None:
+        from pessimal.report.audit_page import write_audit_page
+
+        write_audit_page(audited, report, data)
     if json:
         say_json(_content(audited))
     else:
         for paragraph in audited.summary().split("\n"):
             say(paragraph)
+        if report is not None:
+            say()
+            say(f"Report written to {report}.")
     if audited.worst_loss.bound - audited.worst_loss.value > OPTIMAL_GAP:
         raise typer.Exit(STOPPED)
 

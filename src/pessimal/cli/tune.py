@@ -112,6 +112,10 @@ def tune(
     )
     if out is not None:
         write_model(run.model, out)
+    if report is not None:
+        from pessimal.report.tuning import write_tuning_page
+
+        write_tuning_page(run, report, data)
     if json:
         say_json(_content(run, out, report))
     else:
