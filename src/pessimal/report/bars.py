@@ -31,11 +31,11 @@ def draw_bars(rows: pd.DataFrame, pessimistic: Reading, optimistic: Reading) -> 
         for k, height in enumerate(heights):
             x, y = np.meshgrid(np.arange(height.shape[1]), np.arange(height.shape[0]))
             panel.bar3d(
-                x.ravel() - 0.3,
-                y.ravel() - 0.38 + 0.4 * k,
+                x.ravel() - 0.4 + 0.4 * k,
+                y.ravel() - 0.15,
                 floor,
-                0.6,
                 0.36,
+                0.3,
                 height.to_numpy().ravel() - floor,
                 color=_COLORS[k],
                 edgecolor="white",
@@ -48,7 +48,7 @@ def draw_bars(rows: pd.DataFrame, pessimistic: Reading, optimistic: Reading) -> 
         panel.set_ylabel("ε")
         panel.set_zlabel("test accuracy")
         panel.set_title(DATA_NAMES[data])
-        panel.view_init(elev=28, azim=-50)
+        panel.view_init(elev=35, azim=-75)
     names = (pessimistic.name, optimistic.name)
     figure.legend(
         handles=[Patch(color=c, label=name) for c, name in zip(_COLORS, names, strict=True)],

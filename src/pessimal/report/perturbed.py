@@ -82,9 +82,9 @@ def _beside_the_paper(
     text = (
         f"{n_rows} rows to train and {n_rows} to validate on, {n_draws} draws; validation rows "
         f"{state} (ρ = {rho_val:g}). The labels of misclassified and marginal validation rows are "
-        f"flipped. {share(searched['proved'])} pessimistic optima are proved; with ε = {EPSILON:g}, "
-        f"{by_data((data, share(flags)) for data, flags in at_epsilon)}. The others are the best "
-        f"model after {here['node_limit'].max():,} nodes of the search.",
+        f"flipped. {share(searched['proved'])} pessimistic optima are proved; with ε = {EPSILON:g} "
+        f"alone, {by_data((data, share(flags)) for data, flags in at_epsilon)}. The others are the "
+        f"best model after {here['node_limit'].max():,} nodes of the search.",
         f"Mean absolute difference from {title} over both data sets: "
         f"{'; '.join(f'{name} {value:.3f}' for name, value in means.items())}. By data set, "
         f"pessimistic: {_by_data_set(differences, PESSIMISTIC)}.",
