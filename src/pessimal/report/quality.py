@@ -66,8 +66,8 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
                 ),
                 Table(
                     "quality",
-                    "Mean validation loss over the draws: objective of each view, and worst case of "
-                    "its box by flipping and exactly.",
+                    "Mean validation loss over the draws: objective of each view, and worst case "
+                    "of its box by flipping and exactly.",
                     table.groupby(_SETTING).mean().reset_index().round(3),
                 ),
             ),
