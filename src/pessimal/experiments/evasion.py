@@ -60,8 +60,8 @@ def evasion(split: Split, radius: float, node_limit: int) -> Evasion:
 
     Examples
     --------
-    >>> from pessimal.datasets import load_cancer, paper_split
-    >>> draw = paper_split(load_cancer(), n_train=20, n_val=20, seed=1)
+    >>> from pessimal.datasets import load_diabetes, paper_split
+    >>> draw = paper_split(load_diabetes(), n_train=20, n_val=20, seed=1)
     >>> moved = evasion(draw, 0.3, node_limit=10_000).split.X_val - draw.X_val
     >>> float(np.linalg.norm(moved, axis=1).max().round(6))
     0.3

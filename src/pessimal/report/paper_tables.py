@@ -31,8 +31,8 @@ def paper_table(name: Literal["1", "a1", "a2", "a3"]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> paper_table("a1").iloc[0].to_list()
-    ['cancer', 5, 5, 0.861, 0.066, 0.6, 0.199]
+    >>> paper_table("a1").head(1).to_numpy().tolist()
+    [['cancer', 5, 5, 0.861, 0.066, 0.6, 0.199]]
     """
     file = resources.files("pessimal.report") / "paper" / f"table_{name}.csv"
     with file.open(encoding="utf-8") as text:
