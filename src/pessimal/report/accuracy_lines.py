@@ -40,7 +40,8 @@ def draw_lines(
     here, published = rows[rows["data"] == data], paper[paper["data"] == data]
     for axis, panel in zip(axes.flat, panels, strict=True):
         _panel(axis, here, published, panel, readings, baseline)
-    axes.flat[0].legend(frameon=False, fontsize="small", loc="lower right")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=n_columns)
     figure.suptitle(DATA_NAMES[data])
     return figure
 

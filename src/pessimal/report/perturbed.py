@@ -25,7 +25,7 @@ from pessimal.report.readings import (
     summary,
     unevaluated,
 )
-from pessimal.report.wording import by_data, mean_and_error, share
+from pessimal.report.wording import by_data, mean_by_data, share
 
 OWN_FLIP, OTHER_FLIP = FLIPS
 PESSIMISTIC = pessimistic(OWN_FLIP)
@@ -158,7 +158,8 @@ def _what_it_hangs_on(rows: pd.DataFrame) -> Section:
         f"radius and ε, by more than two standard errors in {int((clear & (lead > 0.0)).sum())}, "
         f"and behind by as much in {int((clear & (lead < 0.0)).sum())}.",
         "The evaluated accuracy in the smallest box less that in the largest, over all settings: "
-        f"{_means(tie)}. The pessimistic model less {PLAIN} on T and V: {_means(behind)}.",
+        f"{mean_by_data(tie)}. The pessimistic model less {PLAIN} on T and V: "
+        f"{mean_by_data(behind)}.",
         "What the paper leaves open and these numbers hang on: the numbers of rows of T and V; "
         "which of the boxes that share the optimum is evaluated; whether that evaluation flips "
         "the labels that the pessimistic problem flips or all of them; whether a validation "
@@ -178,8 +179,3 @@ def _what_it_hangs_on(rows: pd.DataFrame) -> Section:
             ),
         ),
     )
-
-
-def _means(values: pd.Series) -> str:
-    by_draw = values.groupby(["data", "seed"]).mean()
-    return by_data((data, mean_and_error(group)) for data, group in by_draw.groupby("data"))

@@ -59,14 +59,12 @@ def _cloud(axes: Axes3D, rows: pd.DataFrame, dots: str, sheet: str, name: str) -
     height = means["test_accuracy"].to_numpy(dtype=float)
     axes.scatter(total, ratio, height, color=dots, depthshade=False, label=name)
     fit = quadratic_surface(total, ratio, height)
-    s, r = np.meshgrid(
-        np.linspace(total.min(), total.max(), _GRID), np.linspace(ratio.min(), ratio.max(), _GRID)
+    # A grid of sizes ends where the data do; one of totals and ratios would go beyond.
+    n_train, n_val = np.meshgrid(
+        *(np.linspace(means[name].min(), means[name].max(), _GRID) for name in ("n_train", "n_val"))
     )
+    s, r = n_train + n_val, n_train / n_val
     z = (_terms(s.ravel(), r.ravel()) @ fit).reshape(s.shape)
-    # Outside the sizes that were run the surface would be a guess: |T| and |V| have limits.
-    low, high = means["n_train"].min(), means["n_train"].max()
-    n_val = s / (1.0 + r)
-    z[(n_val < low - 0.5) | (n_val > high + 0.5) | (s - n_val > high + 0.5)] = np.nan
     axes.plot_surface(s, r, z, color=sheet, alpha=0.3, linewidth=0)
 
 

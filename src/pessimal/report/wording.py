@@ -31,12 +31,17 @@ def share(flags: pd.Series) -> str:
     return f"{int(flags.sum())} of {len(flags)}"
 
 
-def mean_and_error(values: pd.Series) -> str:
-    """Write a mean difference with its sign and standard error.
+def mean_by_data(values: pd.Series) -> str:
+    """Write the mean of differences on each data set, with its sign and standard error.
+
+    A seed has one test half, whatever the sizes, radii and tolerances. What shares it is averaged
+    first, so that the standard error is one over independent draws.
 
     Examples
     --------
-    >>> mean_and_error(pd.Series([0.01, 0.03]))
-    '+0.020 ± 0.010'
+    >>> draws = {"data": "cancer", "seed": [0, 0, 1, 1], "gain": [0.0, 0.02, 0.02, 0.04]}
+    >>> mean_by_data(pd.DataFrame(draws).set_index(["data", "seed"])["gain"])
+    '+0.020 ± 0.010 (Cancer)'
     """
-    return f"{values.mean():+.3f} ± {values.sem():.3f}"
+    draws = values.groupby(["data", "seed"]).mean().groupby("data")
+    return by_data((data, f"{draw.mean():+.3f} ± {draw.sem():.3f}") for data, draw in draws)
