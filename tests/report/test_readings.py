@@ -81,8 +81,8 @@ def test_print_puts_readings_side_by_side(compared: pd.DataFrame) -> None:
     optimistic = compared[compared["reading"] != "pessimistic"]
     wide = printed(optimistic, ("data", "size"))
     assert wide["paper"].to_list() == [0.25, 0.5]
-    assert wide["evaluated optimistic, smallest box: ours"].to_list() == [0.5, 0.25]
-    assert wide["evaluated optimistic, largest box: difference"].to_list() == [0.0, 0.25]
+    assert wide["smallest box ours"].to_list() == [0.5, 0.25]
+    assert wide["largest box difference"].to_list() == [0.0, 0.25]
 
 
 def test_sizes_that_only_one_side_has_are_left_out() -> None:

@@ -13,14 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pessimal.report.readings import Reading
-from pessimal.report.wording import DATA_NAMES
+from pessimal.report.wording import DATA_NAMES, SYMBOLS
 
 BLUE, LIGHT_BLUE, BLACK, GREY = "#0072B2", "#56B4E9", "#000000", "#777777"
 
 Panel = tuple[str, int]
 """The column that is fixed, ``"n_val"`` or ``"n_train"``, and its value."""
 
-_SYMBOL = {"n_train": "|T|", "n_val": "|V|"}
 _STYLES = ((BLACK, "o-"), (BLUE, "s-"), (LIGHT_BLUE, "D--"))
 
 
@@ -76,6 +75,6 @@ def _panel(
     plain = here[here["model"] == baseline].groupby(varied)["test_accuracy"].mean()
     axes.plot(plain.index, plain, "^-.", color=GREY, linewidth=1.0, label=baseline)
     axes.set_xticks(sorted(here[varied].unique()))
-    axes.set_xlabel(_SYMBOL[varied])
+    axes.set_xlabel(SYMBOLS[varied])
     axes.set_ylabel("test accuracy")
-    axes.set_title(f"{_SYMBOL[fixed]} = {size}", fontsize="medium")
+    axes.set_title(f"{SYMBOLS[fixed]} = {size}", fontsize="medium")

@@ -129,7 +129,7 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
         Table(
             "table-a1-differences",
             "Differences from Table A1 over its 16 lines a data set, by reading.",
-            differences.round(3),
+            differences,
         ),
     )
     return Section("Limited data, beside the paper", text, (*lines, surfaces, *tables))
@@ -193,10 +193,10 @@ def _ties_and_worst_cases(rows: pd.DataFrame) -> Section:
         text,
         (
             Table(
-                "limited-data-worst-cases",
+                "worst-cases",
                 "Mean validation loss: objective of the view, and worst case of its box by "
                 "flipping and exactly.",
-                worst.join(certified).reset_index().round(3),
+                worst.join(certified).reset_index(),
             ),
         ),
     )
@@ -230,9 +230,9 @@ def _baselines(rows: pd.DataFrame) -> Section:
         text,
         (
             Table(
-                "limited-data-baselines",
+                "baselines",
                 "Mean test accuracy over all sizes and draws.",
-                table.round(3),
+                table,
             ),
         ),
     )

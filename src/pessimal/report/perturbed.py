@@ -25,7 +25,7 @@ from pessimal.report.readings import (
     summary,
     unevaluated,
 )
-from pessimal.report.wording import by_data, mean_by_data, share
+from pessimal.report.wording import SYMBOLS, by_data, mean_by_data, share
 
 OWN_FLIP, OTHER_FLIP = FLIPS
 PESSIMISTIC = pessimistic(OWN_FLIP)
@@ -114,7 +114,7 @@ def _beside_the_paper(
             Table(
                 f"table-{table}-differences",
                 f"Differences from {title} by reading.",
-                differences.round(3),
+                differences,
             ),
         ),
     )
@@ -172,10 +172,10 @@ def _what_it_hangs_on(rows: pd.DataFrame) -> Section:
         text,
         (
             Table(
-                "perturbed-settings",
+                "settings",
                 "Mean accuracy over all radii of the attack on the test rows, and paired "
                 "differences with their standard errors over draws.",
-                table.round(3),
+                table.rename(columns=SYMBOLS),
             ),
         ),
     )

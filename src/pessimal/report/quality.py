@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from pessimal.report.parts import Plot, Section, Table
 from pessimal.report.readings import LARGEST, SMALLEST
-from pessimal.report.wording import DATA_NAMES, by_data, share
+from pessimal.report.wording import DATA_NAMES, SYMBOLS, by_data, share
 from pessimal.tolerances import CERTIFICATE, OPTIMAL_GAP
 
 _COLORS = ("#009E73", "#D55E00", "#000000")
@@ -65,10 +65,10 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
                     partial(_draw, optimistic, pessimistic),
                 ),
                 Table(
-                    "quality",
+                    "losses",
                     "Mean validation loss over the draws: objective of each view, and worst case "
                     "of its box by flipping and exactly.",
-                    table.groupby(_SETTING).mean().reset_index().round(3),
+                    table.groupby(_SETTING).mean().reset_index().rename(columns=SYMBOLS),
                 ),
             ),
         ),

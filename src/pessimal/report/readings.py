@@ -14,6 +14,8 @@ from typing import Literal
 
 import pandas as pd
 
+from pessimal.report.wording import SYMBOLS
+
 LARGEST, SMALLEST = "largest_box", "smallest_box"
 
 
@@ -106,13 +108,15 @@ def summary(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return one line a key for print: paper, then ours, difference and error of each reading."""
+    """Return one line a key for print: paper, then ours, difference and error of each reading.
+
+    The columns of a reading are headed by its box, if it has one.
+    """
     names = list(dict.fromkeys(compared["reading"]))
     wide = compared.pivot(index=[*keys, "paper"], columns="reading")
-    prefixes = {name: f"{name}: " if len(names) > 1 else "" for name in names}
     columns = {
-        f"{prefixes[name]}{value.replace('_', ' ')}": wide[value, name]
+        f"{name.partition(', ')[2]} {value.replace('_', ' ')}".strip(): wide[value, name]
         for name in names
         for value in ("ours", "difference", "standard_error")
     }
-    return pd.DataFrame(columns).reset_index().round(3)
+    return pd.DataFrame(columns).reset_index().rename(columns=SYMBOLS)

@@ -7,6 +7,14 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 DATA_NAMES = {"cancer": "Cancer", "diabetes": "Diabetes"}
+SYMBOLS = {
+    "n_train": "|T|",
+    "n_val": "|V|",
+    "rho_val": "ρ validation",
+    "rho_test": "ρ test",
+    "epsilon": "ε",
+}
+"""What the paper calls the columns of rows."""
 
 
 def by_data(values: Mapping[str, str] | Iterable[tuple[str, str]]) -> str:
