@@ -17,8 +17,7 @@ from pessimal.experiments.study import Cell, Row, Study
 from pessimal.problem import Budget
 
 SIZES = (5, 10, 15, 20)
-N_SEEDS = 10
-N_SEEDS_QUICK = 2
+N_SEEDS, N_SEEDS_QUICK = 10, 2
 NODE_LIMIT = 100_000
 """Thirty times what the hardest of the 320 draws takes: a stop for the unforeseen."""
 

@@ -19,14 +19,13 @@ from pessimal.experiments.study import Cell, Row, Study
 from pessimal.problem import Budget
 
 SIZE = 40
-N_SEEDS = 5
-EPSILONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)
+N_SEEDS, N_SEEDS_QUICK = 5, 2
+EPSILONS, EPSILONS_QUICK = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6), (0.0, 0.2)
 RHOS_VAL = (0.0, 0.3)
 RHOS_TEST = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 FLIPS = ("margin", "all")
 
-NODE_LIMIT = 100_000
-NODE_LIMIT_QUICK = 10_000
+NODE_LIMIT, NODE_LIMIT_QUICK = 100_000, 10_000
 """A node limit stops at the same place on every machine; a limit in seconds would not."""
 
 
@@ -49,19 +48,15 @@ def study(*, quick: bool = False, size: int = SIZE) -> Study:
     >>> len(study().cells), len(study(quick=True).cells)
     (120, 16)
     """
-    seeds = range(2 if quick else N_SEEDS)
-    epsilons = (0.0, 0.2) if quick else EPSILONS
-    return Study(
-        name="perturbed",
-        cells=attacked_cells(size, RHOS_VAL, epsilons, seeds, quick=quick),
-        run=run,
-    )
+    return Study("perturbed", attacked_cells(size, RHOS_VAL, N_SEEDS_QUICK, quick), run)
 
 
 def attacked_cells(
-    size: int, rhos: Sequence[float], epsilons: Sequence[float], seeds: range, *, quick: bool
+    size: int, rhos: Sequence[float], n_seeds_quick: int, quick: bool
 ) -> tuple[Cell, ...]:
-    """Return all combinations, the cells of one draw together."""
+    """Return all combinations of draws, radii of the validation rows and ε."""
+    n_seeds = n_seeds_quick if quick else N_SEEDS
+    epsilons = EPSILONS_QUICK if quick else EPSILONS
     node_limit = NODE_LIMIT_QUICK if quick else NODE_LIMIT
     return tuple(
         {
@@ -73,7 +68,7 @@ def attacked_cells(
             "epsilon": epsilon,
             "node_limit": node_limit,
         }
-        for data, seed, rho, epsilon in product(DATA_SETS, seeds, rhos, epsilons)
+        for data, seed, rho, epsilon in product(DATA_SETS, range(n_seeds), rhos, epsilons)
     )
 
 

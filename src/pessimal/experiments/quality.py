@@ -13,39 +13,23 @@ from typing import Any, cast
 from pessimal.experiments.contenders import contenders
 from pessimal.experiments.draws import draw
 from pessimal.experiments.evasion import evasion
-from pessimal.experiments.perturbed import EPSILONS, N_SEEDS, SIZE, attacked_cells
+from pessimal.experiments.perturbed import SIZE, attacked_cells
 from pessimal.experiments.study import Cell, Row, Study
 from pessimal.problem import Budget
 
 RHOS_VAL = (0.0, 0.3, 0.6)
+N_SEEDS_QUICK = 1
 
 
 def study(*, quick: bool = False, size: int = SIZE) -> Study:
-    """Declare the study.
-
-    Parameters
-    ----------
-    quick : bool, default=False
-        One draw, ε of 0 and 0.2, and a tenth of the nodes.
-    size : int, default=40
-        Rows of T and of V.
-
-    Returns
-    -------
-    Study
+    """Declare the study; `quick` and `size` are those of the study of perturbed data.
 
     Examples
     --------
     >>> len(study().cells), len(study(quick=True).cells)
     (180, 12)
     """
-    seeds = range(1 if quick else N_SEEDS)
-    epsilons = (0.0, 0.2) if quick else EPSILONS
-    return Study(
-        name="quality",
-        cells=attacked_cells(size, RHOS_VAL, epsilons, seeds, quick=quick),
-        run=run,
-    )
+    return Study("quality", attacked_cells(size, RHOS_VAL, N_SEEDS_QUICK, quick), run)
 
 
 def run(cell: Cell) -> Sequence[Row]:

@@ -40,7 +40,7 @@ def draw_lines(
     for axis, panel in zip(axes.flat, panels, strict=True):
         _panel(axis, here, published, panel, readings, baseline)
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=n_columns)
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=2)
     figure.suptitle(DATA_NAMES[data])
     return figure
 

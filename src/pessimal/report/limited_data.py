@@ -54,17 +54,7 @@ _FIGURES: Mapping[str, tuple[str, str, tuple[Panel, ...]]] = {
 
 
 def sections(rows: pd.DataFrame) -> Sequence[Section]:
-    """Make the report's sections from the rows of the study.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        One line a row, with the columns of its cell and its own.
-
-    Returns
-    -------
-    sequence of Section
-    """
+    """Make the report from the rows of the study, each with the columns of its cell."""
     return (_beside_the_paper(rows), _ties_and_worst_cases(rows), _baselines(rows))
 
 

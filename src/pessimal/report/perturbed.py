@@ -45,17 +45,7 @@ _SETTING = ["data", "rho_val", "epsilon"]
 
 
 def sections(rows: pd.DataFrame) -> Sequence[Section]:
-    """Make the report's sections from the rows of the study.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        One line a row, with the columns of its cell and its own.
-
-    Returns
-    -------
-    sequence of Section
-    """
+    """Make the report from the rows of the study, each with the columns of its cell."""
     return (
         _beside_the_paper(rows, 0.0, "clean", 4, "a2"),
         _beside_the_paper(rows, 0.3, "attacked", 5, "a3"),

@@ -27,17 +27,7 @@ CURVES = {
 
 
 def sections(rows: pd.DataFrame) -> Sequence[Section]:
-    """Make the report's section from the rows of the study.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        One line a row, with the columns of its cell and its own.
-
-    Returns
-    -------
-    sequence of Section
-    """
+    """Make the report from the rows of the study, each with the columns of its cell."""
     optimistic, pessimistic = _view(rows, "optimistic", LARGEST), _view(rows, "pessimistic")
     smallest = _view(rows, "optimistic")
     table = pd.DataFrame(
