@@ -164,13 +164,13 @@ def _tolerances(rows: pd.DataFrame) -> Section:
         "them.",
         "The pessimistic view may choose a box too small to separate the rows, in which ε counts. "
         f"Without a tolerance its model has a positive training loss in {share(positive)} draws, "
-        "so ε does change its answers.",
+        "so ε can change its answers.",
         f"Pessimistic optima proved: {share(plain['proved'])} without a tolerance, "
         f"{share(tuned[tuned['epsilon'] > 0.0]['proved'])} with ε > 0, "
         f"{share(tuned[tuned['delta'] > 0.0]['proved'])} with δ > 0; the others are the best found "
         f"within {rows['node_limit'].max()} nodes, and a better one may exist. Worst cases are "
-        "those by flipping, which are lower bounds; the exact ones take too long with 50 "
-        "validation rows.",
+        "those by flipping, which are lower bounds: exact ones, which take long with 50 validation "
+        "rows, are not computed.",
     )
     columns = ["objective", "lower_bound", "proved", "worst_flip", "test_accuracy"]
     views = rows[rows["model"].isin(["optimistic", "pessimistic"])]
