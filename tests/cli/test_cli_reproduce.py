@@ -61,6 +61,19 @@ def test_one_study_goes_to_a_cluster(
     assert (asked["names"], asked["cluster"]) == (("quality",), address)
 
 
+def test_options_of_a_study_reach_it(
+    studies: Callable[[ReproduceResult | None], Asked], tmp_path: Path
+) -> None:
+    asked = studies(ended())
+    done = run_command("reproduce", "--size", "30", "--data", tmp_path, "--out", tmp_path)
+    assert done.code == 0
+    assert asked["options"] == {
+        "perturbed": {"size": 30},
+        "quality": {"size": 30},
+        "transfer": {"data": tmp_path},
+    }
+
+
 def test_cells_that_failed_are_named_and_the_rest_is_reported(
     studies: Callable[[ReproduceResult | None], Asked], tmp_path: Path
 ) -> None:

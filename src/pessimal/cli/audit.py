@@ -6,49 +6,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pessimal.cli import options
 from pessimal.cli.console import say, say_json
 from pessimal.cli.exits import STOPPED
-from pessimal.cli.options import (
-    Data,
-    Delta,
-    Drop,
-    Epsilon,
-    Json,
-    Missing,
-    Page,
-    Seed,
-    Target,
-    Text,
-    TimeLimit,
-    positive,
-)
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
 
 
 def audit(
-    data: Data,
-    target: Target = None,
+    data: options.Data,
+    target: options.Target = None,
     box: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
-            callback=positive,
+            callback=options.positive,
             help="Audit all models with weights of standardised features up to this size, instead "
             "of a logistic regression and its equals.",
             show_default=False,
         ),
     ] = None,
-    epsilon: Epsilon = 0.0,
-    delta: Delta = 0.0,
-    missing: Missing = "drop",
-    text: Text = "refuse",
-    drop: Drop = None,
-    time_limit: TimeLimit = 60.0,
-    seed: Seed = 0,
-    report: Page = None,
-    json: Json = False,
+    epsilon: options.Epsilon = 0.0,
+    delta: options.Delta = 0.0,
+    missing: options.Missing = "drop",
+    text: options.Text = "refuse",
+    drop: options.Drop = None,
+    time_limit: options.TimeLimit = 60.0,
+    seed: options.Seed = 0,
+    report: options.Page = None,
+    json: options.Json = False,
 ) -> None:
     """Find the worst model that trains as well as yours.
 
