@@ -6,6 +6,7 @@ import importlib.metadata
 from importlib import resources
 
 from pessimal.experiments.environment import describe_environment
+from pessimal.experiments.transfer.images import FASHION, MNIST, find_folder
 from pessimal.search import tree
 
 _SOLVERS = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
@@ -35,6 +36,7 @@ def installation() -> dict[str, dict[str, str]]:
         "data": {
             "cancer": str(data / "breast_cancer_wisconsin_original.csv"),
             "diabetes": str(data / "pima_indians_diabetes.csv"),
+            **{name: str(find_folder(name) or "not found") for name in (MNIST, FASHION)},
         },
     }
 

@@ -27,6 +27,9 @@ WHOLE_MODEL = json.dumps(
 )
 
 
+WRONG_VALUES: list[Any] = [None, True, [[]], {"a": [1]}, 1e400]
+
+
 def one_clear_line(ended: Ended) -> bool:
     lines = ended.err.splitlines()
     return (
@@ -82,7 +85,7 @@ def broken_models() -> Iterator[bytes]:
     content: dict[str, Any] = json.loads(WHOLE_MODEL)
     for name in content:
         yield json.dumps({key: value for key, value in content.items() if key != name}).encode()
-        for wrong in (None, True, [[]], {"a": [1]}, 1e400):
+        for wrong in WRONG_VALUES:
             yield json.dumps(content | {name: wrong}).encode()
     for length in rng.integers(0, len(WHOLE_MODEL) - 1, 10):
         yield WHOLE_MODEL[:length].encode()
@@ -110,8 +113,9 @@ def broken_options() -> Iterator[tuple[str, ...]]:
         yield "tune", "cancer", option, "sideways"
     for value in ("0", "-1", "inf"):
         yield "audit", "cancer", "--box", value
-    for arguments in ((), ("everything",), ("quality", "--jobs", "0"), ("quality", "all")):
-        yield "reproduce", *arguments, "--nope"
+    for study in ("everything", "", "quality,all", "[red]"):
+        yield "reproduce", study
+    yield "reproduce", "quality", "--jobs", "0"
     yield ("report",)
     yield "predict", "cancer"
     yield ("nonsense",)

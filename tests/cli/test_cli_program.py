@@ -1,5 +1,6 @@
 """The program around the commands: help, version, start-up, other commands, broken pipes."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -66,6 +67,21 @@ def test_a_delta_without_a_box_is_refused() -> None:
     ended = run_command("audit", "cancer", "--delta", "0.1")
     assert ended.code == 2
     assert "--delta needs --box" in ended.err
+
+
+def test_a_full_disk_is_an_error_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pessimal.workflows.write_model", full)
+    ended = run_command(
+        *("tune", "cancer", "--test-size", "0.95", "--view", "optimistic"),
+        *("--out", tmp_path / "model.json"),
+    )
+    assert ended.code == 1
+    assert ended.err == "Error: [Errno 28] No space left on device\n"
 
 
 def test_a_reader_that_leaves_early_ends_the_program_quietly() -> None:

@@ -10,15 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Never
 
 import pytest
 from rich.console import Console
 from toy_studies import FOLDER, PATIENCE, contents, times_computed, toy_study
 
-from pessimal.errors import InvalidInputError, StorageError
+from pessimal.errors import InvalidInputError, PessimalError, StorageError
 from pessimal.experiments import (
     RunResult,
     Store,
@@ -29,8 +30,8 @@ from pessimal.experiments import (
     reproduce,
     reproducing,
     run,
-    runner,
     show_progress,
+    worker,
 )
 
 SCRIPT = """
@@ -141,6 +142,41 @@ def test_a_worker_that_dies_costs_only_the_cell_that_kills_it(tmp_path: Path, ma
     assert n_stored(tmp_path / "s.sqlite") == 5
 
 
+class Stillborn(Executor):
+    """Its workers die before they have begun."""
+
+    def submit(self, *_: object, **__: object) -> Future[Never]:  # type: ignore[override]
+        future: Future[Never] = Future()
+        future.set_exception(BrokenExecutor())
+        return future
+
+
+def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
+    with (
+        Store(tmp_path / "s.sqlite") as store,
+        pytest.raises(PessimalError, match="cannot even start"),
+    ):
+        run(toy_study(1000), store, Stillborn())
+
+
+class Leaving(Executor):
+    """Cancels what it was given, as a cluster does that is shut down."""
+
+    def submit(self, *_: object, **__: object) -> Future[Never]:  # type: ignore[override]
+        future: Future[Never] = Future()
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return future
+
+
+def test_workers_that_leave_end_the_run(tmp_path: Path) -> None:
+    with (
+        Store(tmp_path / "s.sqlite") as store,
+        pytest.raises(PessimalError, match="the workers are gone"),
+    ):
+        run(toy_study(), store, Leaving())
+
+
 def test_linear_algebra_gets_one_thread_a_worker(tmp_path: Path) -> None:
     run_in_threads(toy_study(1, c0="count threads"), tmp_path / "s.sqlite")
     with Store(tmp_path / "s.sqlite") as store:
@@ -150,8 +186,7 @@ def test_linear_algebra_gets_one_thread_a_worker(tmp_path: Path) -> None:
 def test_a_worker_with_other_sources_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    versions = iter(["1+ours", *["1+theirs"] * 9])
-    monkeypatch.setattr(runner, "code_version", lambda: next(versions))
+    monkeypatch.setattr(worker, "code_version", lambda: "1+theirs")
     result = run_in_threads(toy_study(1), tmp_path / "s.sqlite")
     assert "the worker has pessimal 1+theirs" in result.failures[0].error
     assert n_stored(tmp_path / "s.sqlite") == 0

@@ -79,5 +79,5 @@ def test_a_broken_parquet_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_or_a_folder_is_refused_by_name(tmp_path: Path) -> None:
     for name in (str(tmp_path), str(tmp_path / "nowhere.csv")):
-        with pytest.raises(InvalidInputError, match="cannot be read .*; pass the path of a CSV"):
+        with pytest.raises(InvalidInputError, match=r"cannot be read .*; pass the path of a CSV"):
             read_source(name)

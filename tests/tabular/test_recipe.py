@@ -60,7 +60,7 @@ def test_constant_and_empty_columns_are_left_out_with_a_word() -> None:
 
 def test_text_is_refused_unless_asked_to_be_encoded() -> None:
     frame = pd.DataFrame({"pet": ["dog", "cat", "dog", None]})
-    with pytest.raises(InvalidInputError, match="'pet' holds text such as 'dog'.*one-hot.*--drop"):
+    with pytest.raises(InvalidInputError, match=r"'pet' holds text such as 'dog'.*one-hot.*--drop"):
         make_recipe(frame, "drop", "refuse")
     recipe = make_recipe(frame, "drop", "one-hot")
     assert recipe.feature_names == ("pet = cat", "pet = dog")

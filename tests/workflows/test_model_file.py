@@ -131,7 +131,7 @@ def test_contradictions_are_named(tmp_path: Path, change: dict[str, Any], messag
 def test_what_is_not_json_or_no_object_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "model.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(InvalidInputError, match="is not (JSON|a model file)"):
+    with pytest.raises(InvalidInputError, match=r"is not (JSON|a model file)"):
         read_model(path)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from command import messy_table
 
-from pessimal import worst_case
+from pessimal import audit, worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.solution import Status
 from pessimal.tabular import Labelled, Source, read_source, with_labels
@@ -82,7 +82,7 @@ def test_out_of_time_the_run_is_usable_and_says_so() -> None:
 
 def test_interrupting_the_audit_keeps_the_tuned_model(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float | None] = []
-    real = tune.audit
+    real = audit
 
     def interrupted_once(*arguments: object, **options: object) -> object:
         limits.append(options["time_limit"])  # type: ignore[arg-type]

@@ -19,16 +19,29 @@ if TYPE_CHECKING:
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#666666"
 
 
+def literal(text: str) -> str:
+    r"""Return text for a figure: dollar signs make no formula, what does not print is a "?".
+
+    Examples
+    --------
+    >>> print(literal("a$b\x1b"))
+    a\$b?
+    """
+    shown = (letter if letter.isprintable() else "?" for letter in text)
+    return "".join(shown).replace("$", r"\$")
+
+
 def draw(report: AuditReport) -> Figure:
     """Draw both panels."""
     figure = Figure(figsize=(11.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2, 3))
-    _losses(left, report)
-    _ranges(right, report)
+    draw_losses(left, report)
+    draw_ranges(right, report)
     return figure
 
 
-def _losses(axes: Axes, report: AuditReport) -> None:
+def draw_losses(axes: Axes, report: AuditReport) -> None:
+    """Draw the best and the worst loss against ε, with what is proved and the model chosen."""
     curve, chosen = report.curve, report.reference
     axes.fill_between(curve.epsilons, curve.best_loss, curve.worst_loss, color=GREY, alpha=0.12)
     axes.fill_between(
@@ -45,7 +58,8 @@ def _losses(axes: Axes, report: AuditReport) -> None:
     axes.legend(frameon=False)
 
 
-def _ranges(axes: Axes, report: AuditReport) -> None:
+def draw_ranges(axes: Axes, report: AuditReport) -> None:
+    """Draw the range of every validation score; the ambiguous ones stand out."""
     order = np.argsort(report.score_low + report.score_high, kind="stable")
     low, high = report.score_low[order], report.score_high[order]
     ambiguous = report.ambiguous[order]
@@ -65,8 +79,7 @@ def _ranges(axes: Axes, report: AuditReport) -> None:
             marker,
             color="black",
             markersize=5,
-            # A class may be called anything, dollar signs and leading underscores included.
-            label=f"true class {label!s}".replace("$", r"\$"),
+            label=literal(f"true class {label!s}"),
         )
     axes.axhline(0.0, color=GREY, linewidth=1.0)
     axes.set_xlabel("validation points, by the middle of their range")

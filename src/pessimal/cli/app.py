@@ -11,13 +11,13 @@ import typer
 
 from pessimal.cli.audit import audit
 from pessimal.cli.console import complain
-from pessimal.cli.exits import BAD_INPUT, INTERRUPTED
+from pessimal.cli.exits import BAD_INPUT, FAILED, INTERRUPTED
 from pessimal.cli.info import info
 from pessimal.cli.predict import predict
 from pessimal.cli.report import report
 from pessimal.cli.reproduce import reproduce
 from pessimal.cli.tune import tune
-from pessimal.errors import PessimalError
+from pessimal.errors import InvalidInputError, MissingExtraError, PessimalError
 
 # The base of Typer's usage errors. Newer versions keep it in a private module, older ones in Click.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -82,9 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _UsageError as error:
         complain(error.format_message())  # type: ignore[attr-defined]
         return BAD_INPUT
-    except PessimalError as error:
+    except (InvalidInputError, MissingExtraError) as error:
         complain(str(error))
         return BAD_INPUT
+    except (PessimalError, OSError) as error:  # a solver that fails, a disk that is full
+        complain(str(error))
+        return FAILED
     if code == INTERRUPTED:
         complain("interrupted before there was a result; nothing was written")
     return int(code or 0)

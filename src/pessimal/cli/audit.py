@@ -6,49 +6,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pessimal.cli import options
 from pessimal.cli.console import say, say_json
 from pessimal.cli.exits import STOPPED
-from pessimal.cli.options import (
-    Data,
-    Delta,
-    Drop,
-    Epsilon,
-    Json,
-    Missing,
-    Page,
-    Seed,
-    Target,
-    Text,
-    TimeLimit,
-    positive,
-)
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
 
 
 def audit(
-    data: Data,
-    target: Target = None,
+    data: options.Data,
+    target: options.Target = None,
     box: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
-            callback=positive,
+            callback=options.positive,
             help="Audit all models with weights of standardised features up to this size, instead "
             "of a logistic regression and its equals.",
             show_default=False,
         ),
     ] = None,
-    epsilon: Epsilon = 0.0,
-    delta: Delta = 0.0,
-    missing: Missing = "drop",
-    text: Text = "refuse",
-    drop: Drop = None,
-    time_limit: TimeLimit = 60.0,
-    seed: Seed = 0,
-    report: Page = None,
-    json: Json = False,
+    epsilon: options.Epsilon = 0.0,
+    delta: options.Delta = 0.0,
+    missing: options.Missing = "drop",
+    text: options.Text = "refuse",
+    drop: options.Drop = None,
+    time_limit: options.TimeLimit = 60.0,
+    seed: options.Seed = 0,
+    report: options.Page = None,
+    json: options.Json = False,
 ) -> None:
     """Find the worst model that trains as well as yours.
 
@@ -77,12 +64,20 @@ def audit(
         text=text,
         time_limit=time_limit,
         seed=seed,
+        curve=report is not None,
     )
+    if report is not None:
+        from pessimal.report.audit_page import write_audit_page
+
+        write_audit_page(audited, report, data)
     if json:
         say_json(_content(audited))
     else:
         for paragraph in audited.summary().split("\n"):
             say(paragraph)
+        if report is not None:
+            say()
+            say(f"Report written to {report}.")
     if audited.worst_loss.bound - audited.worst_loss.value > OPTIMAL_GAP:
         raise typer.Exit(STOPPED)
 

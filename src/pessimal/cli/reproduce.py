@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -33,6 +33,23 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            help="Training and validation rows of perturbed and quality, 40 by default.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder with the images of the study transfer, in fashion-mnist and mnist.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder of results, made if need be.")
     ] = Path("results"),
@@ -49,10 +66,21 @@ def reproduce(
     from pessimal.report import write_report
 
     chosen = EVERY if study == "all" else (study,)
+    options: dict[str, dict[str, Any]] = {}
+    if size is not None:
+        options = {"perturbed": {"size": size}, "quality": {"size": size}}
+    if data is not None:
+        options["transfer"] = {"data": data}
     try:
         with show_progress() as progress:
             result = run_studies(
-                chosen, out, quick=quick, jobs=jobs, cluster=cluster, progress=progress
+                chosen,
+                out,
+                quick=quick,
+                jobs=jobs,
+                cluster=cluster,
+                options=options,
+                progress=progress,
             )
     except KeyboardInterrupt:
         tell(f"Interrupted. What was done is stored in {out}; the same command goes on from there.")

@@ -8,29 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pessimal.cli import options
 from pessimal.cli.console import say, say_json, say_table
 from pessimal.cli.exits import STOPPED
-from pessimal.cli.options import (
-    Data,
-    Delta,
-    Drop,
-    Epsilon,
-    Json,
-    Missing,
-    Page,
-    Seed,
-    Target,
-    Text,
-    TimeLimit,
-)
 
 if TYPE_CHECKING:
     from pessimal.workflows import TuningRun
 
 
 def tune(
-    data: Data,
-    target: Target = None,
+    data: options.Data,
+    target: options.Target = None,
     view: Annotated[
         Literal["pessimistic", "optimistic"],
         typer.Option(help="Guard against equally good models, or trust training."),
@@ -49,8 +37,8 @@ def tune(
             show_default="each",
         ),
     ] = None,
-    epsilon: Epsilon = 0.2,
-    delta: Delta = 0.0,
+    epsilon: options.Epsilon = 0.2,
+    delta: options.Delta = 0.0,
     test_size: Annotated[
         float,
         typer.Option(
@@ -60,19 +48,19 @@ def tune(
             help="Share of the rows to hold out for the comparison.",
         ),
     ] = 0.25,
-    missing: Missing = "drop",
-    text: Text = "refuse",
-    drop: Drop = None,
-    time_limit: TimeLimit = 60.0,
-    seed: Seed = 0,
+    missing: options.Missing = "drop",
+    text: options.Text = "refuse",
+    drop: options.Drop = None,
+    time_limit: options.TimeLimit = 60.0,
+    seed: options.Seed = 0,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="MODEL.json", help="Write the model to this file.", show_default=False
         ),
     ] = None,
-    report: Page = None,
-    json: Json = False,
+    report: options.Page = None,
+    json: options.Json = False,
 ) -> None:
     """Tune a linear classifier and say what it guarantees.
 
@@ -86,10 +74,10 @@ def tune(
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import Settings, tune_table, write_model
 
-    given = {"inner": inner, "groups": groups}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if options and view == "optimistic":
-        raise typer.BadParameter(f"--{min(options)} belongs to the pessimistic view.")
+    asked = {"inner": inner, "groups": groups}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if given and view == "optimistic":
+        raise typer.BadParameter(f"--{min(given)} belongs to the pessimistic view.")
     for path in (out, report):
         if path is not None:
             require_writable(path)
@@ -107,11 +95,15 @@ def tune(
             seed=seed,
             curve=report is not None,
             verbose=True,
-            options=options,
+            options=given,
         ),
     )
     if out is not None:
         write_model(run.model, out)
+    if report is not None:
+        from pessimal.report.tuning import write_tuning_page
+
+        write_tuning_page(run, report, data)
     if json:
         say_json(_content(run, out, report))
     else:

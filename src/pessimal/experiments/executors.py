@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from joblib import cpu_count  # type: ignore[import-untyped]
@@ -44,7 +43,8 @@ def open_workers(jobs: int | None = None, cluster: str | None = None) -> Iterato
     jobs : int, optional
         Processes on this machine; by default one a core.
     cluster : str, optional
-        Address of the scheduler of a Dask cluster, ``tcp://host:port``; jobs are its own then.
+        Address of the scheduler of a Dask cluster, ``tcp://host:port``. Its workers want one
+        thread each, ``dask worker --nthreads 1``: cells compute, they do not wait.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def open_workers(jobs: int | None = None, cluster: str | None = None) -> Iterato
         raise InvalidInputError(f"jobs is {jobs}; pass a number of processes from 1 on")
     with Processes(jobs) as executor:
         # One more than there are processes: the next cell waits at the door.
-        yield Workers(executor, jobs + 1, f"{jobs} processes")
+        yield Workers(executor, jobs + 1, f"this machine, {jobs} at a time")
 
 
 class Processes(Executor):
@@ -92,12 +92,7 @@ class Processes(Executor):
         """End the processes when they have finished what they were given."""
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             # Nobody waits for what still runs. Python 3.14 has terminate_workers() for this.
             for process in list((self._pool._processes or {}).values()):

@@ -1,9 +1,8 @@
 """Run the cells of a study that the store does not hold yet, on any executor.
 
-The worker writes the rows as text and the runner only files it, so the same cell gives the same
-bytes wherever it ran. A cell that raises does not stop the others. A worker process that dies takes
-the cells in flight with it, guilty or not; they are run again one at a time, where a second and a
-third death can be blamed on the cell.
+A cell that raises does not stop the others. A worker process that dies takes the cells in flight
+with it, guilty or not; they are run again one at a time, where a further death can be blamed on the
+cell.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -23,18 +22,20 @@ from concurrent.futures import (
 from dataclasses import dataclass
 from itertools import islice
 
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
 from pessimal.errors import PessimalError
 from pessimal.experiments.environment import describe_environment
-from pessimal.experiments.store import Store, encode
-from pessimal.experiments.study import Cell, Row, Study
+from pessimal.experiments.store import Store
+from pessimal.experiments.study import Cell, Study
 from pessimal.experiments.version import code_version
+from pessimal.experiments.worker import Answer, compute
 
 logger = logging.getLogger(__name__)
 
 TRIES_ALONE = 2
 """How often a cell whose worker died is tried again, with no other cell beside it."""
+
+LOST_BEFORE_GIVING_UP = 12
+"""Cells lost with their workers, when none was ever answered: the workers cannot start."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def run(
     StorageError
         When the disk is full or gone; what was stored is safe.
     PessimalError
-        When the executor gives up on its cells, as that of a cluster does that is shut down.
+        When the workers cannot start, or the executor gives up on its cells, as that of a cluster
+        does that is shut down.
 
     Examples
     --------
@@ -144,8 +146,8 @@ def run(
     pending = store.pending(study, version)
     record = _Record(study, store, progress, version, command, len(pending))
 
-    def submit(cell: Cell) -> Future[_Answer]:
-        return executor.submit(_compute, study.run, cell, version)
+    def submit(cell: Cell) -> Future[Answer]:
+        return executor.submit(compute, study.run, cell, version)
 
     lost = _pass(pending, in_flight, submit, record)
     for _ in range(TRIES_ALONE):
@@ -155,60 +157,15 @@ def run(
     return RunResult(record.tally(), tuple(record.failures))
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What a worker sends back: encoded rows, or what went wrong."""
-
-    rows: str
-    seconds: float
-    error: str = ""
-    details: str = ""
-
-
-def _compute(run: Callable[[Cell], Sequence[Row]], cell: Cell, version: str) -> _Answer:
-    """Run one cell in a worker, on one thread.
-
-    Errors travel as text: an exception may not survive the way back.
-    """
-    started = time.perf_counter()
-    try:
-        _same_code(version)
-        with threadpool_limits(1):
-            rows = run(cell)
-        _no_contradiction(cell, rows)
-        return _Answer(encode(rows), time.perf_counter() - started)
-    except Exception as error:
-        words = traceback.format_exception_only(error)[-1].strip()
-        return _Answer("", time.perf_counter() - started, words, traceback.format_exc())
-
-
-def _same_code(version: str) -> None:
-    if code_version() != version:
-        raise PessimalError(
-            f"the worker has pessimal {code_version()}, but the run was started with {version}; "
-            "install the same sources on both, or start the run again"
-        )
-
-
-def _no_contradiction(cell: Cell, rows: Sequence[Row]) -> None:
-    for row in rows:
-        for name in cell.keys() & row.keys():
-            if cell[name] != row[name]:
-                raise PessimalError(
-                    f"a row has {name} = {row[name]!r} but its cell has {cell[name]!r}; "
-                    "give the column another name"
-                )
-
-
 def _pass(
     cells: Iterable[Cell],
     in_flight: int,
-    submit: Callable[[Cell], Future[_Answer]],
+    submit: Callable[[Cell], Future[Answer]],
     record: _Record,
 ) -> list[Cell]:
     """Run cells, a bounded number at a time; return those whose worker died."""
     waiting = iter(cells)
-    running: dict[Future[_Answer], Cell] = {}
+    running: dict[Future[Answer], Cell] = {}
     lost: list[Cell] = []
     try:
         while True:
@@ -249,11 +206,12 @@ class _Record:
         self._progress = progress
         self._stored = len(study.cells) - pending
         self._done = 0
+        self._lost = 0
         self._started = time.perf_counter()
         self._run = store.begin(study, version, command=command, environment=describe_environment())
         self._tell()
 
-    def receive(self, cell: Cell, future: Future[_Answer]) -> bool:
+    def receive(self, cell: Cell, future: Future[Answer]) -> bool:
         """File the answer of a future that is done; False when its worker died."""
         try:
             answer = future.result()
@@ -264,6 +222,7 @@ class _Record:
             ) from None
         except BrokenExecutor:
             logger.warning("a worker died with %s in flight", dict(cell))
+            self._lose()
             return False
         except Exception as error:  # the cell never began: the worker lacks a module, say
             words = "".join(traceback.format_exception_only(error)).strip()
@@ -277,6 +236,15 @@ class _Record:
         self._done += 1
         self._tell()
         return True
+
+    def _lose(self) -> None:
+        self._lost += 1
+        if not (self._done or self.failures) and self._lost >= LOST_BEFORE_GIVING_UP:
+            raise PessimalError(
+                f"{self._lost} cells were lost with their worker processes and none was answered, "
+                "so the workers cannot even start; their messages on standard error say why. A "
+                "script that starts a run must guard its code with if __name__ == '__main__'"
+            )
 
     def fail(self, failure: Failure) -> None:
         """Remember a cell that gave no rows."""

@@ -83,7 +83,7 @@ def _number(value: float) -> str:
     if math.isnan(value):
         return NOTHING
     tiny = 0.0 < abs(value) < 0.0005
-    return f"{value:.1e}" if tiny else f"{value:.3f}"
+    return f"{value:.1e}" if tiny else f"{value + 0.0:.3f}"  # no minus before a zero
 
 
 def _safe(word: str) -> str:

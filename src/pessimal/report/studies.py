@@ -148,5 +148,6 @@ def _place(folder: Path, kind: str, study: str, name: str) -> Path:
 
 
 def _file_name(study: str, name: str) -> str:
-    """Return a name that any file system takes."""
-    return re.sub(r"[^a-z0-9]+", "-", f"{study} {name}".lower()).strip("-")
+    """Return a name that any file system takes, the study's name in front, but not twice."""
+    begin, rest = (re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-") for word in (study, name))
+    return rest if f"{rest}-".startswith(f"{begin}-") else f"{begin}-{rest}"

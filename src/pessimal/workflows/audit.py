@@ -34,6 +34,7 @@ def audit_table(
     text: Text = "refuse",
     time_limit: float = 60.0,
     seed: int = 0,
+    curve: bool = False,
 ) -> AuditReport:
     """Audit on a table.
 
@@ -48,6 +49,8 @@ def audit_table(
         As in `make_recipe`.
     seed : int, default=0
         Draws the validation rows.
+    curve : bool, default=False
+        Whether to audit at several ε, for a picture.
 
     Returns
     -------
@@ -71,11 +74,11 @@ def audit_table(
     )
     scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
     X_train, X_val = scaler.transform(X_train), scaler.transform(X_val)
+    data = (X_train, y_train, X_val, y_val)
+    epsilons = None if curve else ()
     if box is None:
         model = LogisticRegression().fit(X_train, y_train)
-        report = audit_estimator(
-            model, X_train, y_train, X_val, y_val, epsilon=epsilon, time_limit=time_limit
-        )
+        report = audit_estimator(model, *data, epsilon, epsilons, time_limit)
     else:
-        report = audit(X_train, y_train, X_val, y_val, box, epsilon, delta, time_limit=time_limit)
+        report = audit(*data, box, epsilon, delta, epsilons, time_limit)
     return replace(report, notes=(*table.notes, *recipe.notes, *rows.notes, *report.notes))

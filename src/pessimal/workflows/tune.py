@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
+from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.tabular import (
     CompleteRows,
@@ -109,6 +110,8 @@ class TuningRun:
     ----------
     model : TunedModel
         What predicts.
+    weights : ndarray of shape (p,)
+        Its weights of the standardised features, within the tuned box.
     settings : Settings
     solution : TuningSolution
         The answer of the search, in standardised features.
@@ -121,6 +124,7 @@ class TuningRun:
     """
 
     model: TunedModel
+    weights: Vector
     settings: Settings
     solution: TuningSolution
     audit: AuditReport
@@ -163,6 +167,7 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
     report = _audit(estimator, tuning, table, settings)
     return TuningRun(
         model=_model(table, recipe, estimator, report),
+        weights=estimator.coef_[0] * estimator.scale_,
         settings=settings,
         solution=estimator.result_,
         audit=report,

@@ -1,0 +1,136 @@
+"""The models that a study compares: each view's own, and the worst that its box lets through.
+
+Whoever trains in a tuned box need not get the model that the tuning had in mind. The paper
+therefore *evaluates* the optimistic view, eq. (evaluation-ML): it keeps the box, and takes the
+near-optimal model that fits the validation set with flipped labels best. Here both views are
+evaluated that way, so that equals are compared, in the smallest and in the largest of the boxes
+that share a view's optimum, because the answer hangs on that tie. Beside the flipped worst case
+stands the exact one where it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pessimal.experiments.study import Row, Value
+from pessimal.flip import flip_mask
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
+from pessimal.solution import TuningSolution
+from pessimal.ties import largest_box
+from pessimal.training import WorstCase, worst_case
+from pessimal.views import solve_optimistic, solve_pessimistic
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A linear classifier and what a row says about it; the score is ``X @ coef + intercept``."""
+
+    columns: Row
+    coef: Vector
+    intercept: float
+
+    def accuracy(self, X: Matrix, y: Vector) -> float:
+        """Return the share of rows whose label, −1 or +1, the classifier predicts."""
+        return float(np.mean(np.where(X @ self.coef + self.intercept > 0.0, 1.0, -1.0) == y))
+
+
+def contenders(
+    problem: TuningProblem,
+    budget: Budget,
+    *,
+    flips: Sequence[str],
+    node_limit: int,
+    exact: bool,
+) -> list[Contender]:
+    """Tune by both views and evaluate both in the worst case.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    budget : Budget
+        Of the pessimistic view and of the evaluation.
+    flips : sequence of {"all", "margin", "paper"}
+        Rules for the points whose labels are flipped. The first is that of the pessimistic view;
+        the evaluation is made by each.
+    node_limit : int
+        Nodes after which a search returns the best it has, with a valid bound.
+    exact : bool
+        Whether to find the exact worst case of every box too.
+
+    Returns
+    -------
+    list of Contender
+        With the columns ``model`` ("optimistic", "optimistic evaluated", "pessimistic",
+        "pessimistic evaluated"), ``tie_break``, ``flip``, ``validation_loss`` of the model;
+        ``objective``, ``lower_bound``, ``proved`` and ``nodes`` of the view; ``worst_flip``,
+        ``worst_exact`` and ``worst_exact_bound`` of the box.
+    """
+    optimistic = solve_optimistic(problem, node_limit=node_limit)
+    masks = {
+        rule: flip_mask(problem, rule, lambda: (optimistic.coef, -optimistic.intercept))
+        for rule in flips
+    }
+    pessimistic = solve_pessimistic(problem, budget, flip=masks[flips[0]], node_limit=node_limit)
+    return [
+        contender
+        for view, solution in (("optimistic", optimistic), ("pessimistic", pessimistic))
+        for tie_break, box in _boxes(solution).items()
+        for contender in _of_box(view, solution, budget, tie_break, box, masks, exact)
+    ]
+
+
+def _boxes(solution: TuningSolution) -> dict[str, Vector]:
+    largest = largest_box(
+        solution.problem,
+        solution.budget,
+        solution.flipped,
+        solution.coef,
+        -solution.intercept,
+        solution.box,
+    )
+    return {"smallest_box": solution.box, "largest_box": largest}
+
+
+def _of_box(
+    view: str,
+    solution: TuningSolution,
+    budget: Budget,
+    tie_break: str,
+    box: Vector,
+    masks: Mapping[str, Mask],
+    exact: bool,
+) -> list[Contender]:
+    problem = solution.problem
+    evaluated = {
+        rule: worst_case(problem, box, budget, method="flip", flipped=mask)
+        for rule, mask in masks.items()
+    }
+    own_rule = next(iter(masks))
+    known: dict[str, Value] = {
+        "tie_break": tie_break,
+        "objective": solution.objective,
+        "lower_bound": solution.lower_bound,
+        "proved": solution.proved,
+        "nodes": solution.nodes,
+        "worst_flip": evaluated[own_rule].value,
+    }
+    if exact:
+        worst = worst_case(problem, box, budget)
+        known |= {"worst_exact": worst.value, "worst_exact_bound": worst.upper_bound}
+    return [
+        _contender(view, own_rule, solution.objective, known, solution),
+        *(
+            _contender(f"{view} evaluated", rule, worst.value, known, worst)
+            for rule, worst in evaluated.items()
+        ),
+    ]
+
+
+def _contender(
+    name: str, rule: str, loss: float, known: Row, model: TuningSolution | WorstCase
+) -> Contender:
+    columns = {"model": name, "flip": rule, "validation_loss": loss, **known}
+    return Contender(columns, model.coef, model.intercept)

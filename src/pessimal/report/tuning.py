@@ -1,0 +1,119 @@
+"""The page of a tuning run: guarantee first, then the limits, the proof and the comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pessimal.report.audit_page import (
+    audit_sections,
+    coefficients,
+    computed,
+    write_figures_page,
+)
+from pessimal.report.parts import Section, Table
+from pessimal.tolerances import CERTIFICATE
+from pessimal.workflows import TuningRun, words
+
+
+def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
+    """Write the page of a tuning run.
+
+    Parameters
+    ----------
+    run : TuningRun
+    path : Path
+        The file to write.
+    data : str
+        What to call the table that was tuned on.
+    """
+    title = f"{run.settings.view.capitalize()} tuning on {data}"
+    write_figures_page(path, title, run.model.guarantee, tuning_sections(run, data))
+
+
+def tuning_sections(run: TuningRun, data: str) -> list[Section]:
+    """Return the sections of the page, in order."""
+    guaranteed, against_epsilon, scores, _ = audit_sections(run.audit)
+    return [
+        _rows(run),
+        guaranteed,
+        against_epsilon,
+        scores,
+        _limits(run),
+        *_comparison(run),
+        _certificate(run),
+        computed({"data": data, **run.model.facts}),
+    ]
+
+
+def _rows(run: TuningRun) -> Section:
+    return Section("Rows and columns", (words.rows_used(run), *run.notes))
+
+
+def _limits(run: TuningRun) -> Section:
+    return coefficients(
+        run.model.recipe.feature_names,
+        np.array(run.model.box),
+        {
+            "best loss": run.audit.best_loss.coef,
+            "the model that predicts": run.weights,
+            "worst loss": run.audit.worst_loss.coef,
+        },
+        note=(
+            "The tuned box limits the weight of every standardised feature. Inside it lie the "
+            "model that predicts, trained on all rows that were not held out, and the best and "
+            "the worst on the validation rows of the models that train well."
+        ),
+    )
+
+
+def _comparison(run: TuningRun) -> list[Section]:
+    if run.comparison is None:
+        return []
+    header, *rows = words.comparison_table(run.comparison)
+    return [
+        Section(
+            "Beside logistic regression",
+            (
+                "Accuracy on rows that neither model has seen. The guarantee above is about the "
+                "validation rows; it says nothing about these.",
+            ),
+            (
+                Table(
+                    "comparison",
+                    "Logistic regression, fitted to the same rows, standardised.",
+                    pd.DataFrame(rows, columns=header),
+                ),
+            ),
+        )
+    ]
+
+
+def _certificate(run: TuningRun) -> Section:
+    check = run.solution.certificate
+    checks = {
+        "how much the model could still improve the inner objective": check.inner_gap,
+        "how far its training loss is off the budget": check.budget_violation,
+        "how far its weights leave the box": check.box_violation,
+        "how far the objective is from the one recomputed": check.objective_error,
+    }
+    return Section(
+        "Certificate",
+        (
+            words.search_ended(run),
+            f"The answer was checked by solving its training problem again with HiGHS: "
+            f"{'it holds' if check.ok else 'it does not hold'} to within {CERTIFICATE:g}.",
+            *run.solution.notes,
+        ),
+        (
+            Table(
+                "certificate",
+                "What the check found; 0 is perfect.",
+                pd.DataFrame(
+                    {"check": list(checks), "found": [f"{value:.1e}" for value in checks.values()]}
+                ),
+            ),
+        ),
+    )

