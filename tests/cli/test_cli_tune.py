@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from command import Ended, messy_file, messy_table, run_command
 
+from pessimal.errors import InvalidInputError
+from pessimal.workflows import Settings
+
 SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
 
 
@@ -168,3 +171,20 @@ def test_options_of_the_pessimistic_view_are_refused_in_the_other() -> None:
         ended = run_command("tune", "cancer", "--view", "optimistic", option, value)
         assert ended.code == 2
         assert "belongs to the pessimistic view" in ended.err
+
+
+def test_options_of_the_pessimistic_view_reach_the_estimator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Settings] = []
+
+    def stand_in(_: object, settings: Settings) -> None:
+        asked.append(settings)
+        raise InvalidInputError("enough")
+
+    monkeypatch.setattr("pessimal.workflows.tune_table", stand_in)
+    run_command("tune", "cancer", "--inner", "exact", "--groups", "one", "--epsilon", "0.1")
+    run_command("tune", "cancer", "--view", "optimistic", "--delta", "0.3")
+    assert [settings.options for settings in asked] == [{"inner": "exact", "groups": "one"}, {}]
+    assert [settings.view for settings in asked] == ["pessimistic", "optimistic"]
+    assert [(settings.epsilon, settings.delta) for settings in asked] == [(0.1, 0.0), (0.2, 0.3)]

@@ -40,6 +40,8 @@ View: TypeAlias = Literal["pessimistic", "optimistic"]
 
 _ESTIMATORS = {"pessimistic": PessimisticSVC, "optimistic": OptimisticSVC}
 
+_STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
+
 SECONDS_AFTER_INTERRUPTION = 5.0
 """Whoever presses Ctrl-C waits no longer than this for the audit of what was found."""
 
@@ -134,9 +136,8 @@ class TuningRun:
     @property
     def stopped(self) -> bool:
         """Whether a limit or Ctrl-C ended the search or the audit early."""
-        audited = self.audit.worst_loss.bound - self.audit.worst_loss.value <= OPTIMAL_GAP
-        ended = self.solution.status in (Status.OPTIMAL, Status.NOT_PROVED)
-        return not (ended and audited)
+        gap = self.audit.worst_loss.bound - self.audit.worst_loss.value
+        return gap > OPTIMAL_GAP or self.solution.status in _STOPPED
 
 
 def tune_table(table: Labelled, settings: Settings) -> TuningRun:
@@ -166,7 +167,7 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
     estimator = _fit(tuning, settings)
     report = _audit(estimator, tuning, table, settings)
     return TuningRun(
-        model=_model(table, recipe, estimator, report),
+        model=_model(table, recipe, estimator, report, settings),
         weights=estimator.coef_[0] * estimator.scale_,
         settings=settings,
         solution=estimator.result_,
@@ -218,7 +219,9 @@ def _audit(estimator: Any, rows: CompleteRows, table: Labelled, settings: Settin
         return within(SECONDS_AFTER_INTERRUPTION)
 
 
-def _model(table: Labelled, recipe: Recipe, estimator: Any, report: AuditReport) -> TunedModel:
+def _model(
+    table: Labelled, recipe: Recipe, estimator: Any, report: AuditReport, settings: Settings
+) -> TunedModel:
     return TunedModel(
         target=table.target,
         classes=table.classes,
@@ -227,16 +230,17 @@ def _model(table: Labelled, recipe: Recipe, estimator: Any, report: AuditReport)
         intercept=float(estimator.intercept_[0]),
         box=tuple(estimator.box_.tolist()),
         guarantee=report.guarantee,
-        facts=_facts(estimator, report),
+        facts=_facts(settings, estimator.result_, report),
     )
 
 
-def _facts(estimator: Any, report: AuditReport) -> dict[str, Fact]:
-    solution: TuningSolution = estimator.result_
+def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) -> dict[str, Fact]:
     return {
-        "view": "pessimistic" if isinstance(estimator, PessimisticSVC) else "optimistic",
-        "epsilon": estimator.epsilon,
-        "delta": estimator.delta,
+        "view": settings.view,
+        **settings.options,
+        "epsilon": settings.epsilon,
+        "delta": settings.delta,
+        "seed": settings.seed,
         "n_train": report.n_train,
         "n_val": report.n_val,
         "validation_loss": solution.objective,
