@@ -44,8 +44,8 @@ BUDGETS = (
 )
 BUDGETS_QUICK = ((0.0, 0.0), (0.2, 0.0), (0.0, 0.05))
 NODE_LIMIT = 50
-"""Few searches with a tolerance end at this size. In nine that were tried with δ > 0, 300 nodes gave
-the answer that 20 gave."""
+"""Few searches with a tolerance end at this size. In nine tried with δ > 0, 300 nodes gave the
+answer that 20 gave."""
 NODE_LIMIT_QUICK = 5
 
 
