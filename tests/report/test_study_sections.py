@@ -18,6 +18,7 @@ from pessimal.report.parts import Plot, Section, Table
 
 BOXES = ("smallest_box", "largest_box")
 DATA = ("cancer", "diabetes")
+MODULES: dict[str, Any] = {"limited": limited_data, "perturbed": perturbed, "quality": quality}
 
 
 def tuned(flips: Sequence[str], accuracy: dict[str, float]) -> list[dict[str, Any]]:
@@ -168,13 +169,28 @@ def test_quality_states_how_far_flipping_falls_short(quality_rows: pd.DataFrame)
 
 @pytest.mark.parametrize("study", ["limited", "perturbed", "quality"])
 def test_every_figure_can_be_drawn(study: str, request: pytest.FixtureRequest) -> None:
-    module = {"limited": limited_data, "perturbed": perturbed, "quality": quality}[study]
-    drawn = plots(module.sections(request.getfixturevalue(f"{study}_rows")))
+    drawn = plots(MODULES[study].sections(request.getfixturevalue(f"{study}_rows")))
     assert drawn
     for plot in drawn.values():
         image = BytesIO()
         plot.draw().savefig(image, format="png", dpi=30)
         assert image.getvalue().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("study", ["limited", "perturbed", "quality"])
+def test_a_run_that_was_stopped_early_can_be_reported(
+    study: str, request: pytest.FixtureRequest
+) -> None:
+    rows: pd.DataFrame = request.getfixturevalue(f"{study}_rows")
+    cell = {"limited": ["data", "n_val", "n_train", "seed"]}.get(
+        study, ["data", "rho_val", "epsilon", "seed"]
+    )
+    for line in (0, -1):
+        alone = rows.merge(rows.iloc[[line]][cell], on=cell)
+        sections = MODULES[study].sections(alone)
+        assert tables(sections)
+        for plot in plots(sections).values():
+            plot.draw()
 
 
 def test_dashed_curves_are_optimistic_and_solid_ones_pessimistic(
