@@ -194,6 +194,27 @@ def test_the_page_shows_figures_losses_wrong_answers_and_failures() -> None:
     assert "| highs | 1 | too large for the licence |" in text
 
 
+def test_the_grid_is_summed_up_over_both_data_sets() -> None:
+    cancer = replace(INSTANCE, data="cancer")
+    text = write_page(
+        row(OURS, 0.1, 0.3),
+        row("cplex", 2.0, 0.3),
+        replace(row(OURS, 0.1, 0.2), instance=cancer),
+        replace(row("cplex", 0.4, 0.2), instance=cancer),
+    )
+    (both,) = [line for line in text.split("\n") if "| both data sets | cplex |" in line]
+    assert both.endswith("| 2 | 100 % | 0 | 1.2 s | 2.0 s | 12× | 12× |")
+
+
+def test_the_longest_check_on_the_grid_is_shown() -> None:
+    large = replace(INSTANCE, suite="large", n_train=100, n_val=100)
+    text = write_page(
+        row(OURS, 0.1, 0.3, certificate_seconds=0.001),
+        replace(row(OURS, 0.1, 0.3, certificate_seconds=0.2), instance=large),
+    )
+    assert f"| {OURS} | 100.5 ms | 1.0 ms |" in text
+
+
 def test_the_report_is_written_from_stored_rows_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "rows.jsonl")
     store.add(row(OURS, 0.1, 0.3))
