@@ -21,6 +21,9 @@ How it was measured:
 
 - Every solver gets the same instances, one at a time, on one thread, in a process of its own that \
 has solved three small instances before.
+- Times are CPU seconds of that process, which on an idle machine are seconds on the clock: others \
+used this one too, and the clock charges long runs for their turns, but hardly ever a short one. \
+Time limits are on the clock.
 - `pessimal` is timed as a user calls it (`solve_optimistic`, `solve_pessimistic`), from problem \
 to answer, without the certificate, whose time is given apart.
 - The others get the paper's single-level MILP with every M proved and the multiplier λ of the \
@@ -30,9 +33,9 @@ timed: writing the program is free. Nothing of the package's own helps them: no 
 marks their own tolerances. HiGHS and SCIP keep theirs. The relative gap is 1e-7, with `-default` \
 1e-6.
 - *Proved* means that the solver claims the optimum and no certified point contradicts it. A time \
-limit counts as the limit. Ratios are the solver's time over ours, both cut at the smaller limit, \
-on instances that at least one of the two proved and on which both are right: above 1, ours was \
-faster.
+limit counts as the time used until then. Ratios are the solver's time over ours, both cut at the \
+smaller limit, on instances that at least one of the two proved and on which both are right: above \
+1, ours was faster.
 """
 
 

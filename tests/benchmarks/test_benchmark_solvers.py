@@ -166,6 +166,13 @@ def test_times_are_cut_at_the_smaller_limit() -> None:
     assert pair.ratio == 20.0
 
 
+def test_a_solver_stopped_by_the_clock_counts_as_the_time_it_had() -> None:
+    stopped = row("cplex", 8.0, 0.4, status=LIMIT, limit=20.0, bound=0.0)
+    (pair,) = comparable(group(row(OURS, 2.0, 0.3), stopped), "cplex")
+    assert pair.ratio == 4.0
+    assert comparable(group(row(OURS, 9.0, 0.3), stopped), "cplex") == []
+
+
 def test_a_solver_that_proves_what_ours_does_not_is_a_loss() -> None:
     ours = row(OURS, 60.1, 0.3, status=LIMIT, bound=0.1)
     (loss,) = losses(group(ours, row("cplex", 30.0, 0.3)))
