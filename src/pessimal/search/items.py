@@ -111,6 +111,7 @@ def _conditions(
     point_row = np.empty(n_points, np.intp)
     point_sign = np.empty(n_points, np.intp)
     point_weight = np.empty(n_points)
+    # Compiled code writes through these; the arrays themselves are returned.
     rows, signs, weights = point_row, point_sign, point_weight
 
     lower = problem.lower
