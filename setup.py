@@ -13,6 +13,7 @@ COMPILED = (
     "dictionary",
     "simplex",
     "sides",
+    "items",
     "node",
     "conflict",
     "budget",

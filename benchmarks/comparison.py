@@ -1,8 +1,10 @@
 """Times of a solver and of ours on the same instances, and their ratios.
 
 Two limits may differ, so both times are cut at the smaller one: whoever has not proved a right
-answer by then counts as that limit. Where neither has, there is nothing to compare; where the
-solver's claim is wrong, its time means nothing. Such instances have no ratio.
+answer by then counts as that limit. Limits are on the clock, times are on the processor; so a
+solver stopped at its limit was given what it had used by then. Where neither has proved anything,
+there is nothing to compare; where the solver's claim is wrong, its time means nothing. Such
+instances have no ratio.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from instances import Instance
-from rows import OURS, PROVED, TOO_LARGE, Row
+from rows import LIMIT, OURS, PROVED, TOO_LARGE, Row
 from verdicts import Wrong, wrong_claims
 
 Group = Mapping[Instance, Mapping[str, Row]]
@@ -91,7 +93,7 @@ def comparable(group: Group, solver: str) -> list[Pair]:
         row, ours = rows[solver], rows[OURS]
         if row.status == TOO_LARGE or {row, ours} & {claim.row for claim in wrong_claims(rows)}:
             continue
-        limit = min(row.limit, ours.limit)
+        limit = min(time_given(row), time_given(ours))
         if min(_time_to_proof(row), _time_to_proof(ours)) > limit:
             continue
         pairs.append(
@@ -116,6 +118,13 @@ def proof_times(group: Group, solver: str) -> list[float]:
     wrong = {claim.row for claim in all_wrong_claims(group)}
     rows = [rows[solver] for rows in group.values() if solver in rows]
     return sorted(math.inf if row in wrong else _time_to_proof(row) for row in rows)
+
+
+def time_given(row: Row) -> float:
+    """Return the seconds on the processor that a solver could have used, at least."""
+    if row.status == LIMIT and row.seconds is not None:
+        return min(row.limit, row.seconds)
+    return row.limit
 
 
 def _time_to_proof(row: Row) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
-from comparison import Group, proof_times, solvers_of
+from comparison import Group, proof_times, solvers_of, time_given
 from matplotlib.figure import Figure
 from rows import OURS
 
@@ -33,7 +33,7 @@ def profile(views: Mapping[str, Group]) -> Figure:
         for name in names:
             times = [t for t in proof_times(common, name) if math.isfinite(t)]
             # Beyond its limit nothing is known of a solver.
-            end = max((rows[name].limit for rows in common.values()), default=1.0)
+            end = max((time_given(rows[name]) for rows in common.values()), default=1.0)
             shares = [100.0 * k / len(common) for k in range(1, len(times) + 1)]
             last = shares[-1:] or [0.0]
             panel.step(
@@ -47,7 +47,7 @@ def profile(views: Mapping[str, Group]) -> Figure:
         panel.set_xscale("log")
         panel.set_ylim(0.0, 102.0)
         panel.set_title(f"{view} ({len(common)})", fontsize=9)
-        panel.set_xlabel("seconds, one thread", fontsize=9)
+        panel.set_xlabel("CPU seconds, one thread", fontsize=9)
         panel.tick_params(labelsize=8)
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("instances proved, %", fontsize=9)

@@ -28,11 +28,11 @@ class Row:
     instance : Instance
     solver, version : str
     limit : float
-        Time limit in seconds.
+        Time limit in seconds on the clock.
     status : str
         The solver's own claim; whether it holds is for the report to say.
     seconds : float or None
-        Ours: the whole call without its certificate. MILP: the solver's run alone.
+        CPU time. Ours: the whole call without its certificate. MILP: the solver's run alone.
     objective, bound : float or None
         The value and the lower bound that the solver claims.
     certified : float or None
@@ -41,7 +41,7 @@ class Row:
     inner_gap : float or None
         How far the solver's point, as returned, is from solving its inner problem.
     certificate_seconds, build_seconds : float or None
-        Time to check the point, and to write the MILP; not part of `seconds`.
+        CPU time to check the point, and to write the MILP; not part of `seconds`.
     multiplier_cap : float or None
         Largest multiplier λ the MILP allows, where that is not proved to suffice.
     nodes, columns : int or None

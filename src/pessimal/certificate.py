@@ -135,7 +135,7 @@ def _pessimistic(
     trained = problem.train_loss(w, b)
     attained = problem.flipped_loss(w, b, flipped)
     violation = max(0.0, budget.limit(least) - trained)
-    if violation > 0.0 and attained <= least_flipped() + LP_FEASIBILITY:
+    if violation > LP_FEASIBILITY and attained <= least_flipped() + LP_FEASIBILITY:
         # Optimal in the whole box: the multiplier of the budget is 0.
         return 0.0, 0.0
     # A model a rounding error outside the box can train better than any inside it.

@@ -166,6 +166,13 @@ def test_times_are_cut_at_the_smaller_limit() -> None:
     assert pair.ratio == 20.0
 
 
+def test_a_solver_stopped_by_the_clock_counts_as_the_time_it_had() -> None:
+    stopped = row("cplex", 8.0, 0.4, status=LIMIT, limit=20.0, bound=0.0)
+    (pair,) = comparable(group(row(OURS, 2.0, 0.3), stopped), "cplex")
+    assert pair.ratio == 4.0
+    assert comparable(group(row(OURS, 9.0, 0.3), stopped), "cplex") == []
+
+
 def test_a_solver_that_proves_what_ours_does_not_is_a_loss() -> None:
     ours = row(OURS, 60.1, 0.3, status=LIMIT, bound=0.1)
     (loss,) = losses(group(ours, row("cplex", 30.0, 0.3)))
@@ -192,6 +199,27 @@ def test_the_page_shows_figures_losses_wrong_answers_and_failures() -> None:
     assert "| gurobi | 0.4000000 | 0.3000000 |" in text.split("## Wrong answers")[1]
     assert "exit code -11" in text.split("## Failures")[1]
     assert "| highs | 1 | too large for the licence |" in text
+
+
+def test_the_grid_is_summed_up_over_both_data_sets() -> None:
+    cancer = replace(INSTANCE, data="cancer")
+    text = write_page(
+        row(OURS, 0.1, 0.3),
+        row("cplex", 2.0, 0.3),
+        replace(row(OURS, 0.1, 0.2), instance=cancer),
+        replace(row("cplex", 0.4, 0.2), instance=cancer),
+    )
+    (both,) = [line for line in text.split("\n") if "| both data sets | cplex |" in line]
+    assert both.endswith("| 2 | 100 % | 0 | 1.2 s | 2.0 s | 12× | 12× |")
+
+
+def test_the_longest_check_on_the_grid_is_shown() -> None:
+    large = replace(INSTANCE, suite="large", n_train=100, n_val=100)
+    text = write_page(
+        row(OURS, 0.1, 0.3, certificate_seconds=0.001),
+        replace(row(OURS, 0.1, 0.3, certificate_seconds=0.2), instance=large),
+    )
+    assert f"| {OURS} | 100.5 ms | 1.0 ms |" in text
 
 
 def test_the_report_is_written_from_stored_rows_alone(tmp_path: Path) -> None:

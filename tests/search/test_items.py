@@ -15,13 +15,13 @@ from pessimal.problem import Vector
 from pessimal.search.codes import ABOVE, BELOW
 from pessimal.search.items import (
     Conditions,
-    Items,
     flipped_conditions,
     intercept_limit,
     optimistic_conditions,
     weighted_conditions,
 )
 from pessimal.search.program import LinearProgram
+from pessimal.search.sides import Sides
 from pessimal.training import least_loss
 
 INF = np.inf
@@ -45,7 +45,7 @@ def tiny(lower: float | list[float] = 0.0) -> TuningProblem:
     )
 
 
-def spelled_out(items: Items) -> list[tuple[int, float, Side, Side]]:
+def spelled_out(items: Sides) -> list[tuple[int, float, Side, Side]]:
     """Write items as (row of P, breakpoint, implied below it, implied above it)."""
 
     def side(item: int, column: int) -> Side:
@@ -55,7 +55,7 @@ def spelled_out(items: Items) -> list[tuple[int, float, Side, Side]]:
 
     return [
         (int(items.row[i]), float(items.breakpoint[i]), side(i, BELOW), side(i, ABOVE))
-        for i in range(len(items))
+        for i in range(items.n_items)
     ]
 
 
@@ -232,7 +232,7 @@ def has_multipliers(conditions: Conditions, w: Vector, b: float) -> bool:
     items, dual = conditions.items, conditions.dual
     z = np.concatenate([w, [b], conditions.primal.A @ np.append(w, b)])
     low, high = dual.low.copy(), dual.high.copy()
-    for i in range(len(items)):
+    for i in range(items.n_items):
         off = z[items.row[i]] - items.breakpoint[i]
         if abs(off) > 1e-7:
             side = ABOVE if off > 0.0 else BELOW

@@ -9,21 +9,22 @@ cdef class BudgetCondition:
     cdef readonly Py_ssize_t n_features, n_train, n_cuts
     cdef readonly double relative, absolute, slack
     cdef double[:, ::1] signed
-    cdef double[::1] weight, lower, upper
+    cdef const double[::1] weight, lower, upper
     cdef Simplex trainer
     cdef double[:, ::1] reach
     cdef double[::1] need, chord_slope, chord_start, box_slope, box_start, coefficients
     cdef readonly Py_ssize_t kind, index, last
     cdef Py_ssize_t oldest
 
-    cpdef double least_loss(self, double[::1] box)
-    cpdef double limit(self, double[::1] box)
-    cdef double train_loss(self, Simplex primal)
-    cdef bint met(self, Simplex primal, double[::1] box)
-    cdef void remember(self)
-    cdef void chords(self, Simplex primal, Py_ssize_t[::1] pulled)
+    cpdef double least_loss(self, const double[::1] box) noexcept
+    cpdef double limit(self, double[::1] box) noexcept
+    cdef double train_loss(self, Simplex primal) noexcept
+    cdef bint met(self, Simplex primal, double[::1] box) noexcept
+    cdef void remember(self) noexcept
+    cdef void chords(self, Simplex primal, Py_ssize_t[::1] pulled) noexcept
     @cython.locals(top=double, need=double)
-    cdef void write(self, Simplex primal, Py_ssize_t[::1] pulled)
-    cdef bint separates(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] pulled)
+    cdef void write(self, Simplex primal, Py_ssize_t[::1] pulled) noexcept
+    @cython.locals(total=double)
+    cdef bint separates(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] pulled) noexcept
     @cython.locals(widest=double)
-    cdef bint loosest(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] pulled, double[::1] box)
+    cdef bint loosest(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] pulled, double[::1] box) noexcept

@@ -37,9 +37,9 @@ class BudgetCondition:
         self.n_train = problem.n_train
         self.relative = budget.relative
         self.absolute = budget.absolute
-        self.weight = problem.train_weight.copy()
-        self.lower = problem.lower.copy()
-        self.upper = problem.upper.copy()
+        self.weight = problem.train_weight
+        self.lower = problem.lower
+        self.upper = problem.upper
         scores = np.hstack([problem.X_train, -np.ones((problem.n_train, 1))])
         self.signed = scores * problem.y_train[:, None]
         reach = np.abs(problem.X_train) @ problem.upper + b_limit

@@ -15,15 +15,15 @@ cdef class ConflictFinder:
     cdef Py_ssize_t[::1] item, side, order, low_by, high_by, members
     cdef double[::1] bound
 
-    cdef void clear(self)
-    cdef void add(self, Py_ssize_t item, Py_ssize_t side, double bound)
+    cdef void clear(self) noexcept
+    cdef void add(self, Py_ssize_t item, Py_ssize_t side, double bound) noexcept
     @cython.locals(k=Py_ssize_t)
-    cdef void sort(self)
+    cdef void sort(self) noexcept
     @cython.locals(c=Py_ssize_t, k=Py_ssize_t, status=int)
-    cdef Py_ssize_t find(self, Node node)
+    cdef Py_ssize_t find(self, Node node) noexcept
     @cython.locals(count=Py_ssize_t, k=Py_ssize_t, a=double)
-    cdef Py_ssize_t farkas(self)
+    cdef Py_ssize_t farkas(self) noexcept
     @cython.locals(k=Py_ssize_t)
-    cdef Py_ssize_t insert(self, Py_ssize_t member, Py_ssize_t count)
+    cdef Py_ssize_t insert(self, Py_ssize_t member, Py_ssize_t count) noexcept
     @cython.locals(c=Py_ssize_t)
-    cdef Py_ssize_t name(self, Node node, Py_ssize_t count)
+    cdef Py_ssize_t name(self, Node node, Py_ssize_t count) noexcept

@@ -14,7 +14,6 @@ import numpy as np
 from pessimal.search.codes import INFEASIBLE, NO_CONFLICT, STALLED, UNKNOWN
 from pessimal.search.items import Conditions
 from pessimal.search.node import Node
-from pessimal.search.sides import Sides
 from pessimal.search.simplex import Simplex
 from pessimal.tolerances import PIVOT
 
@@ -24,7 +23,8 @@ INF = np.inf
 class ConflictFinder:
     """The candidates of one node, and a copy of its D to try them on."""
 
-    def __init__(self, conditions: Conditions, sides: Sides) -> None:
+    def __init__(self, conditions: Conditions) -> None:
+        sides = conditions.items
         self.sides = sides
         self.trial = Simplex(conditions.dual)
         self.n = 0

@@ -13,17 +13,20 @@ cdef class Dictionary:
     cdef double[::1] z, y, low, high
     cdef Py_ssize_t age
 
-    cdef void reset(self)
-    cdef void reprice(self, bint stay)
+    cdef void place(self, double[:, ::1] reals, Py_ssize_t[:, ::1] wholes) noexcept
+    cdef void start(self, const double[::1] low, const double[::1] high) noexcept
+    cdef void reset(self) noexcept
+    @cython.locals(total=double)
+    cdef void reprice(self, bint stay) noexcept
     @cython.locals(column=Py_ssize_t, largest=double)
-    cpdef void refactor(self)
-    cpdef void copy_from(self, Dictionary other)
-    cpdef void set_bounds(self, Py_ssize_t k, double low, double high)
-    cdef bint settled(self, Py_ssize_t k)
-    cdef void settle(self, Py_ssize_t j)
-    cdef double left_slope(self, Py_ssize_t k)
-    cdef double right_slope(self, Py_ssize_t k)
-    cdef double corner_value(self, Py_ssize_t k, double at)
-    cdef double best_corner(self, Py_ssize_t k)
-    cdef double dual_objective(self)
-    cdef void exchange(self, Py_ssize_t row, Py_ssize_t column)
+    cpdef void refactor(self) noexcept
+    cpdef void copy_from(self, Dictionary other) noexcept
+    cpdef void set_bounds(self, Py_ssize_t k, double low, double high) noexcept
+    cdef bint settled(self, Py_ssize_t k) noexcept
+    cdef void settle(self, Py_ssize_t j) noexcept
+    cdef double left_slope(self, Py_ssize_t k) noexcept
+    cdef double right_slope(self, Py_ssize_t k) noexcept
+    cdef double corner_value(self, Py_ssize_t k, double at) noexcept
+    cdef double best_corner(self, Py_ssize_t k) noexcept
+    cdef double dual_objective(self) noexcept
+    cdef void exchange(self, Py_ssize_t row, Py_ssize_t column) noexcept

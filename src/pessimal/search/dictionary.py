@@ -18,8 +18,9 @@ changing bounds keeps ``y`` feasible: a warm start is free.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pessimal.problem import Vector
+from pessimal.problem import Matrix, Vector
 from pessimal.search.program import LinearProgram
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
@@ -39,23 +40,33 @@ class Dictionary:
         self.slope_right = program.slope_right
         self.kink = program.kink
         self.D = np.zeros((self.m, self.q))
-        self.basic = np.zeros(self.m, np.intp)
-        self.nonbasic = np.zeros(self.q, np.intp)
-        self.position = np.zeros(self.size, np.intp)  # row i of D, or −1−j for column j
-        self.segment = np.zeros(self.size, np.intp)  # 0 left of the kink, 1 right of it
-        self.z = np.zeros(self.size)
-        self.y = np.zeros(self.size)
-        self.low = program.low.copy()
-        self.high = program.high.copy()
+        self.place(np.zeros((4, self.size)), np.zeros((4, self.size), np.intp))
         self.objective = 0.0
         self.pivots = 0
         self.age = 0
-        self.wanted = np.zeros(self.size, np.intp)
-        for i in range(self.m):
-            k = self.q + i
+        self.start(program.low, program.high)
+
+    def start(self, low: Vector, high: Vector) -> None:
+        """Take bounds, and the dictionary in which the variables are nonbasic."""
+        for k in range(self.size):
+            self.low[k] = low[k]
+            self.high[k] = high[k]
+        for k in range(self.q, self.size):
             self.segment[k] = 0 if self.kink[k] > 0.0 else 1
         self.reset()
         self.reprice(False)
+
+    def place(self, reals: Matrix, wholes: NDArray[np.intp]) -> None:
+        """Keep the vectors in two blocks: most programs are small, and solved in less time."""
+        self.z = reals[0]
+        self.y = reals[1]
+        self.low = reals[2]
+        self.high = reals[3]
+        self.position = wholes[0]  # row i of D, or −1−j for column j
+        self.segment = wholes[1]  # 0 left of the kink, 1 right of it
+        self.wanted = wholes[2]
+        self.basic = wholes[3, : self.m]
+        self.nonbasic = wholes[3, self.m :]
 
     def reset(self) -> None:
         """Make the variables nonbasic and the rows of A basic."""

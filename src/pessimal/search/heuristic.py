@@ -39,10 +39,10 @@ class Heuristic:
         self.n_features = problem.n_features
         self.n_train = problem.n_train
         self.n_val = problem.n_val
-        self.train_weight = problem.train_weight.copy()
-        self.val_weight = problem.val_weight.copy()
-        self.upper = problem.upper.copy()
-        self.lower = problem.lower.copy()
+        self.train_weight = problem.train_weight
+        self.val_weight = problem.val_weight
+        self.upper = problem.upper
+        self.lower = problem.lower
         self.box = problem.upper.copy()
         self.weighted = conditions.weighted
         self.point_row = conditions.point_row
@@ -51,22 +51,25 @@ class Heuristic:
         self.pull_row = conditions.pull_row
         self.values = np.zeros(len(conditions.dual.low))
         self.other = np.zeros(len(conditions.dual.low))
-
-        n_rows = self.n_features + 1 + self.n_train + self.n_val
-        self.A = conditions.primal.A[: self.n_train + self.n_val]
-        self.low, self.high = conditions.primal.low[:n_rows], conditions.primal.high[:n_rows]
+        self.primal = conditions.primal
+        self.inner = self.program(-1.0)
         self.mixed: Simplex | None = None
-        self.mixed_left = np.zeros(n_rows)
-        self.inner_left = np.zeros(n_rows)
-        self.inner_right = np.zeros(n_rows)
-        self.inner = self.program(self.inner_left, self.inner_right, -1.0)
 
-    def program(self, left: Vector, right: Vector, val_kink: float) -> Simplex:
-        """Return a program in ``w``, ``b`` and the margins, with these costs."""
-        kink = np.ones(len(left))
-        kink[: self.n_features + 1] = 0.0
-        kink[self.n_features + 1 + self.n_train :] = val_kink
-        return Simplex(LinearProgram(self.A, self.low, self.high, left, right, kink))
+    def program(self, val_kink: float) -> Simplex:
+        """Return a program in ``w``, ``b`` and the margins, its costs still to be written."""
+        A, low, high = self.primal.A, self.primal.low, self.primal.high
+        first_train = self.n_features + 1
+        first_val = first_train + self.n_train
+        n_rows = first_val + self.n_val
+        kink = np.zeros(n_rows)
+        kink[first_train:first_val] = 1.0
+        kink[first_val:] = val_kink
+        flat, also_flat = np.zeros(n_rows), np.zeros(n_rows)
+        return Simplex(
+            LinearProgram(
+                A[: n_rows - first_train], low[:n_rows], high[:n_rows], flat, also_flat, kink
+            )
+        )
 
     def starts(self, target: float) -> None:
         """Try the widest box, the narrowest and those of mixed fits; stop at `target`."""
@@ -112,12 +115,13 @@ class Heuristic:
     def fit_mixed(self, share: float) -> None:
         """Box ``|w|`` of the model that minimises ``share·L_V + (1 − share)·L_T``."""
         if self.mixed is None:
-            self.mixed = self.program(self.mixed_left, np.zeros(len(self.mixed_left)), 1.0)
+            self.mixed = self.program(1.0)
+        slope = self.mixed.slope_left
         first = self.n_features + 1
         for i in range(self.n_train):
-            self.mixed_left[first + i] = -(1.0 - share) * self.train_weight[i]
+            slope[first + i] = -(1.0 - share) * self.train_weight[i]
         for k in range(self.n_val):
-            self.mixed_left[first + self.n_train + k] = -share * self.val_weight[k]
+            slope[first + self.n_train + k] = -share * self.val_weight[k]
         self.mixed.reprice(False)
         self.mixed.solve(INF)
         for j in range(self.n_features):
@@ -125,14 +129,14 @@ class Heuristic:
 
     def fit(self, share: float) -> bool:
         """Minimise ``(1 − share)·F + share·L_T``, or the one loss there is, over the box."""
+        train_share = share if self.weighted else 1.0
+        flip_share = 1.0 - share if self.weighted else 1.0
         for i in range(len(self.point_row)):
-            weight = self.point_weight[i]
+            k = self.point_row[i]
             if self.point_sign[i] < 0:
-                self.inner_left[self.point_row[i]] = -weight * (share if self.weighted else 1.0)
+                self.inner.slope_left[k] = -train_share * self.point_weight[i]
             else:
-                self.inner_right[self.point_row[i]] = weight * (
-                    1.0 - share if self.weighted else 1.0
-                )
+                self.inner.slope_right[k] = flip_share * self.point_weight[i]
         for j in range(self.n_features):
             self.inner.set_bounds(j, -self.box[j], self.box[j])
         self.inner.reprice(False)

@@ -12,11 +12,12 @@ cdef class Incumbent:
     cdef Sides sides
     cdef BudgetCondition budget
     cdef Py_ssize_t n_features, pull_row
-    cdef double[::1] lower, upper, box, u, u_box
+    cdef const double[::1] lower, upper
+    cdef double[::1] box, u, u_box
     cdef Py_ssize_t[::1] pulled
     cdef public double best
     cdef readonly bint found
 
-    cdef void widest_box(self, Simplex primal, double[::1] values)
-    cdef bint try_multipliers(self, double[::1] values)
-    cdef void accept(self, Simplex primal)
+    cdef void widest_box(self, Simplex primal, double[::1] values) noexcept
+    cdef bint try_multipliers(self, double[::1] values) noexcept
+    cdef void accept(self, Simplex primal) noexcept

@@ -13,7 +13,6 @@ from pessimal.problem import Vector
 from pessimal.search.budget import BudgetCondition
 from pessimal.search.codes import OPTIMAL
 from pessimal.search.items import Conditions
-from pessimal.search.sides import Sides
 from pessimal.search.simplex import Simplex
 from pessimal.tolerances import CUTOFF, NO_PULL
 
@@ -24,17 +23,17 @@ class Incumbent:
     """The best ``u`` so far, with the widest box its multipliers allow."""
 
     def __init__(
-        self, conditions: Conditions, sides: Sides, root: Simplex, budget: BudgetCondition | None
+        self, conditions: Conditions, root: Simplex, budget: BudgetCondition | None
     ) -> None:
         n_features = len(conditions.upper)
         self.root = root
-        self.sides = sides
+        self.sides = conditions.items
         self.budget = budget
         self.n_features = n_features
         self.pull_row = conditions.pull_row
         self.piece = Simplex(conditions.primal)
-        self.lower = conditions.lower.copy()
-        self.upper = conditions.upper.copy()
+        self.lower = conditions.lower
+        self.upper = conditions.upper
         self.pulled = np.zeros(n_features, np.intp)
         self.box = np.zeros(n_features)
         self.best = np.inf

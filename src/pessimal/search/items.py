@@ -25,7 +25,6 @@ An *item* is a row of P with a breakpoint. On either side of it one bound in D i
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,25 +32,14 @@ from numpy.typing import NDArray
 
 from pessimal.problem import Mask, Matrix, TuningProblem, Vector
 from pessimal.search.codes import ABOVE, BELOW
-from pessimal.search.program import LinearProgram
+from pessimal.search.program import LinearProgram, empty_program
+from pessimal.search.sides import Sides
 
+INF = np.inf
 AT_MOST, AT_LEAST = -1, 1
 
-Implied = tuple[NDArray[np.intp], int, Vector | float]  # rows of D, sense, value
-
-
-@dataclass(frozen=True)
-class Items:
-    """Rows of P with a breakpoint, and what each side of it implies in D (row −1: nothing)."""
-
-    row: NDArray[np.intp]
-    breakpoint: Vector
-    dual_row: NDArray[np.intp]  # (n_items, 2), columns BELOW and ABOVE
-    sense: NDArray[np.intp]  # AT_MOST or AT_LEAST
-    value: Vector
-
-    def __len__(self) -> int:
-        return len(self.row)
+RANDOM_COSTS = np.random.default_rng(0).uniform(0.5, 1.5, 1000)
+"""Costs of D, in turn: it only asks for feasibility, but without costs its simplex could cycle."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,7 @@ class Conditions:
 
     primal: LinearProgram
     dual: LinearProgram
-    items: Items
+    items: Sides
     point_row: NDArray[np.intp]
     point_sign: NDArray[np.intp]
     point_weight: Vector
@@ -78,112 +66,157 @@ class Conditions:
 
 def optimistic_conditions(problem: TuningProblem) -> Conditions:
     """``u`` minimises the training loss over the box."""
-    rows = problem.n_features + 1 + np.arange(problem.n_train)
-    return _one_loss(
-        problem, problem.X_train, problem.y_train, problem.train_weight, rows, active=BELOW, at=1.0
-    )
+    nobody = np.empty(0, np.intp)
+    return _conditions(problem, nobody, np.empty(0), problem.n_train, False, INF, 0)
 
 
 def flipped_conditions(problem: TuningProblem, flipped: Mask) -> Conditions:
     """``u`` minimises the flipped loss over the box: the pessimistic problem's part λ = 0."""
-    X, labels = problem.X_val[flipped], -problem.y_val[flipped]
-    rows = problem.n_features + 1 + problem.n_train + np.flatnonzero(flipped)
-    # The row holds the margin with the true label, so the flipped hinge is active above −1.
     weight = problem.flipped_weight(flipped)
-    return _one_loss(problem, X, labels, weight, rows, active=ABOVE, at=-1.0)
+    return _conditions(problem, np.flatnonzero(flipped), weight, 0, False, INF, 0)
 
 
 def weighted_conditions(
-    problem: TuningProblem, flipped: Mask, multiplier_cap: float = np.inf, n_local: int = 0
+    problem: TuningProblem, flipped: Mask, multiplier_cap: float = INF, n_local: int = 0
 ) -> Conditions:
     """``u`` minimises ``F + λ·L_T`` over the box for some λ from 0 to a proved cap."""
-    p, n_train = problem.n_features, problem.n_train
-    index = np.flatnonzero(flipped)
-    n_flipped = len(index)
-    labels = -problem.y_val[index]
     weight = problem.flipped_weight(flipped)
-    # Columns α, β, λ; rows λ·weight_i − β_i, then c_j, then the balance of labels.
-    n_columns = n_flipped + n_train + 1
-    A = np.zeros((n_train + p + 1, n_columns))
-    beta = slice(n_flipped, n_flipped + n_train)
-    A[:n_train, beta] = -np.eye(n_train)
-    A[:n_train, -1] = problem.train_weight
-    A[n_train:-1, :n_flipped] = (problem.X_val[index] * labels[:, None]).T
-    A[n_train:-1, beta] = (problem.X_train * problem.y_train[:, None]).T
-    A[-1, :n_flipped] = labels
-    A[-1, beta] = problem.y_train
-    low = np.full(n_columns + len(A), -np.inf)
-    high = np.full(n_columns + len(A), np.inf)
-    low[: n_columns + n_train] = 0.0
-    high[:n_flipped] = weight
-    high[n_columns - 1] = multiplier_cap
-    low[-1] = high[-1] = 0.0
+    flips = np.flatnonzero(flipped)
+    return _conditions(problem, flips, weight, problem.n_train, True, multiplier_cap, n_local)
 
-    slack_row = n_columns + np.arange(n_train)
-    pull_row = n_columns + n_train
-    train = _items(
-        p + 1 + np.arange(n_train),
-        1.0,
-        below=(slack_row, AT_MOST, 0.0),
-        above=(n_flipped + np.arange(n_train), AT_MOST, 0.0),
-    )
-    flips = _items(
-        p + 1 + n_train + index,
-        -1.0,
-        below=(np.arange(n_flipped), AT_MOST, 0.0),
-        above=(np.arange(n_flipped), AT_LEAST, weight),
-    )
-    items = _join(*_weight_items(problem, pull_row), train, flips)
+
+def _conditions(
+    problem: TuningProblem,
+    flips: NDArray[np.intp],
+    flip_weight: Vector,
+    n_train: int,
+    weighted: bool,
+    multiplier_cap: float,
+    n_local: int,
+) -> Conditions:
+    """Conditions for the hinges of the flipped points, and of all training points or none.
+
+    Columns of D are α, β and, if the two losses are `weighted`, λ; rows are then
+    ``λ·weight_i − β_i``, and always ``c_j`` and the balance of labels.
+    """
+    p = problem.n_features
+    n_flips = len(flips)
+    n_points = n_flips + n_train
+    n_columns = n_points + 1 if weighted else n_points
+    n_slacks = n_train if weighted else 0
+    pull_row = n_columns + n_slacks
+    dual = empty_program(n_slacks + p + 1, n_columns)
+    A, low, high = dual.A, dual.low, dual.high
+    items = Sides(2 * p + n_points)
+    point_row = np.empty(n_points, np.intp)
+    point_sign = np.empty(n_points, np.intp)
+    point_weight = np.empty(n_points)
+    # Compiled code writes through these; the arrays themselves are returned.
+    rows, signs, weights = point_row, point_sign, point_weight
+
+    lower = problem.lower
+    for j in range(p):
+        low[pull_row + j] = -INF
+        high[pull_row + j] = INF
+        below = items.add(j, lower[j])
+        above = below if lower[j] == 0.0 else items.add(j, -lower[j])
+        items.imply(below, BELOW, pull_row + j, AT_MOST, 0.0)
+        items.imply(above, ABOVE, pull_row + j, AT_LEAST, 0.0)
+
+    X, y, weight = problem.X_train, problem.y_train, problem.train_weight
+    for i in range(n_train):
+        column = n_flips + i
+        rows[column] = p + 1 + i
+        signs[column] = -1
+        weights[column] = weight[i]
+        _write_pull(A, n_slacks, column, X, i, y[i])
+        item = items.add(p + 1 + i, 1.0)
+        items.imply(item, ABOVE, column, AT_MOST, 0.0)
+        if weighted:
+            A[i, column] = -1.0
+            A[i, n_points] = weight[i]
+            high[column] = high[n_columns + i] = INF
+            items.imply(item, BELOW, n_columns + i, AT_MOST, 0.0)
+        else:
+            high[column] = weight[i]
+            items.imply(item, BELOW, column, AT_LEAST, weight[i])
+
+    # The row holds the margin with the true label, so the flipped hinge is active above −1.
+    X, y, weight = problem.X_val, problem.y_val, flip_weight
+    first_val = p + 1 + problem.n_train
+    for k in range(n_flips):
+        rows[k] = first_val + flips[k]
+        signs[k] = 1
+        weights[k] = high[k] = weight[k]
+        _write_pull(A, n_slacks, k, X, flips[k], -y[flips[k]])
+        item = items.add(rows[k], -1.0)
+        items.imply(item, BELOW, k, AT_MOST, 0.0)
+        items.imply(item, ABOVE, k, AT_LEAST, weight[k])
+
+    if weighted:
+        high[n_points] = multiplier_cap
+    _write_costs(n_columns, dual.slope_left, dual.slope_right, RANDOM_COSTS)
     return Conditions(
         _primal(problem, n_local),
-        _dual(A, low, high),
+        dual,
         items,
-        np.concatenate([flips.row, train.row]),
-        np.repeat([1, -1], [n_flipped, n_train]),
-        np.concatenate([weight, problem.train_weight]),
-        True,
+        point_row,
+        point_sign,
+        point_weight,
+        weighted,
         pull_row,
         problem.lower,
         problem.upper,
     )
 
 
-def _one_loss(
-    problem: TuningProblem,
-    X: Matrix,
-    labels: Vector,
-    weight: Vector,
-    rows: NDArray[np.intp],
-    active: int,
-    at: float,
-) -> Conditions:
-    """Conditions for one loss Σ weight·hinge, whose hinges are active on side `active` of `at`."""
-    p, n = problem.n_features, len(labels)
-    A = np.vstack([(X * labels[:, None]).T, labels])
-    low = np.concatenate([np.zeros(n), np.full(p, -np.inf), [0.0]])
-    high = np.concatenate([weight, np.full(p, np.inf), [0.0]])
-    idle: Implied = (np.arange(n), AT_MOST, 0.0)
-    full: Implied = (np.arange(n), AT_LEAST, weight)
-    below, above = (full, idle) if active == BELOW else (idle, full)
-    items = _join(*_weight_items(problem, n), _items(rows, at, below=below, above=above))
-    return Conditions(
-        _primal(problem),
-        _dual(A, low, high),
-        items,
-        rows,
-        np.full(n, -1 if active == BELOW else 1),
-        weight.copy(),
-        False,
-        n,
-        problem.lower,
-        problem.upper,
-    )
+def _write_pull(A: Matrix, row: int, column: int, X: Matrix, i: int, label: float) -> None:
+    """Write what a point's multiplier adds to the pulls and to the balance of labels."""
+    p = X.shape[1]
+    for j in range(p):
+        A[row + j, column] = label * X[i, j]
+    A[row + p, column] = label
 
 
-@functools.cache
-def _random_costs(n: int) -> Vector:
-    """Return the same numbers every time, once drawn."""
-    return np.random.default_rng(0).uniform(0.5, 1.5, n)
+def _write_costs(n: int, left: Vector, right: Vector, costs: Vector) -> None:
+    """Give the multipliers their costs."""
+    for k in range(n):
+        left[k] = right[k] = costs[k % len(costs)]
+
+
+def _primal(problem: TuningProblem, n_local: int) -> LinearProgram:
+    """P: rows ``w``, ``b``, margins of T, margins of V; cost ``L_V``."""
+    p, n_train, n_val = problem.n_features, problem.n_train, problem.n_val
+    primal = empty_program(n_train + n_val + n_local, p + 1, n_local)
+    A, low, high = primal.A, primal.low, primal.high
+    slope_left, kink = primal.slope_left, primal.kink
+    b_limit = intercept_limit(problem)
+    upper = problem.upper
+    for j in range(p):
+        high[j] = upper[j]
+    high[p] = b_limit
+    X, y = problem.X_train, problem.y_train
+    for i in range(n_train):
+        _write_margin(A, i, X, i, y[i])
+        high[p + 1 + i] = _reach(X, i, upper) + b_limit
+    X, y, weight = problem.X_val, problem.y_val, problem.val_weight
+    for i in range(n_val):
+        k = p + 1 + n_train + i
+        _write_margin(A, n_train + i, X, i, y[i])
+        high[k] = _reach(X, i, upper) + b_limit
+        slope_left[k] = -weight[i]
+        kink[k] = 1.0
+    for k in range(len(high)):
+        low[k] = -high[k]
+    return primal
+
+
+def _write_margin(A: Matrix, row: int, X: Matrix, i: int, label: float) -> None:
+    """Write the margin ``y·(x·w − b)`` of a point."""
+    p = X.shape[1]
+    for j in range(p):
+        A[row, j] = label * X[i, j]
+    A[row, p] = -label
 
 
 def intercept_limit(problem: TuningProblem) -> float:
@@ -193,74 +226,20 @@ def intercept_limit(problem: TuningProblem) -> float:
     inner loss, or (λ = 0) leaves it as it is without harm to ``L_V``. The other 1 keeps optima off
     the bound, which would otherwise take a share in their multipliers.
     """
-    reach = np.abs(np.vstack([problem.X_train, problem.X_val])) @ problem.upper
-    return float(2.0 + reach.max())
+    upper = problem.upper
+    return 2.0 + max(_largest_reach(problem.X_train, upper), _largest_reach(problem.X_val, upper))
 
 
-def _primal(problem: TuningProblem, n_local: int = 0) -> LinearProgram:
-    """P: rows ``w``, ``b``, margins of T, margins of V; cost ``L_V``."""
-    X = np.vstack([problem.X_train, problem.X_val])
-    y = np.concatenate([problem.y_train, problem.y_val])
-    A = np.ascontiguousarray(np.hstack([X, -np.ones((len(X), 1))]) * y[:, None])
-    reach = np.abs(X) @ problem.upper
-    b_limit = intercept_limit(problem)
-    high = np.concatenate([problem.upper, [b_limit], reach + b_limit, np.zeros(n_local)])
-    val = slice(len(high) - n_local - problem.n_val, len(high) - n_local)
-    slope_left = np.zeros(len(high))
-    slope_left[val] = -problem.val_weight
-    kink = np.zeros(len(high))
-    kink[val] = 1.0
-    A = np.vstack([A, np.zeros((n_local, A.shape[1]))])
-    return LinearProgram(A, -high, high, slope_left, np.zeros(len(high)), kink, n_local)
+def _largest_reach(X: Matrix, upper: Vector) -> float:
+    largest = 0.0
+    for i in range(X.shape[0]):
+        largest = max(largest, _reach(X, i, upper))
+    return largest
 
 
-def _dual(A: Matrix, low: Vector, high: Vector) -> LinearProgram:
-    """D is a feasibility problem; random positive costs keep its simplex from cycling."""
-    slope = np.zeros(len(low))
-    slope[: A.shape[1]] = _random_costs(A.shape[1])
-    kink = np.zeros(len(low))
-    return LinearProgram(np.ascontiguousarray(A), low, high, slope, slope.copy(), kink)
-
-
-def _items(rows: NDArray[np.intp], at: Vector | float, below: Implied, above: Implied) -> Items:
-    n = len(rows)
-    items = Items(
-        row=rows,
-        breakpoint=np.empty(n),
-        dual_row=np.empty((n, 2), np.intp),
-        sense=np.empty((n, 2), np.intp),
-        value=np.empty((n, 2)),
-    )
-    items.breakpoint[:] = at
-    for side, (dual_row, sense, value) in ((BELOW, below), (ABOVE, above)):
-        items.dual_row[:, side] = dual_row
-        items.sense[:, side] = sense
-        items.value[:, side] = value
-    return items
-
-
-def _weight_items(problem: TuningProblem, pull_row: int) -> tuple[Items, ...]:
-    """Items of the weights: one at 0, or two, at ±lower, where a feature has a lower limit."""
-    free, held = np.flatnonzero(problem.lower == 0.0), np.flatnonzero(problem.lower)
-    pull_back: Implied = (pull_row + free, AT_MOST, 0.0)
-    pull_on: Implied = (pull_row + free, AT_LEAST, 0.0)
-    at_zero = _items(free, 0.0, below=pull_back, above=pull_on)
-    if len(held) == 0:
-        return (at_zero,)
-    lower, nothing = problem.lower[held], np.full(len(held), -1)
-    pull_back, pull_on = (pull_row + held, AT_MOST, 0.0), (pull_row + held, AT_LEAST, 0.0)
-    return (
-        at_zero,
-        _items(held, lower, below=pull_back, above=(nothing, AT_LEAST, 0.0)),
-        _items(held, -lower, below=(nothing, AT_MOST, 0.0), above=pull_on),
-    )
-
-
-def _join(*parts: Items) -> Items:
-    return Items(
-        row=np.concatenate([part.row for part in parts]),
-        breakpoint=np.concatenate([part.breakpoint for part in parts]),
-        dual_row=np.concatenate([part.dual_row for part in parts]),
-        sense=np.concatenate([part.sense for part in parts]),
-        value=np.concatenate([part.value for part in parts]),
-    )
+def _reach(X: Matrix, i: int, upper: Vector) -> float:
+    """Largest ``|x·w|`` of a point over the widest box."""
+    total = 0.0
+    for j in range(X.shape[1]):
+        total += abs(X[i, j]) * upper[j]
+    return total

@@ -13,7 +13,7 @@ cdef class Node:
     cdef Py_ssize_t[::1] item, side
     cdef double[::1] bound
 
-    cdef void copy_from(self, Node other)
-    cdef void keep(self, Py_ssize_t item, Py_ssize_t side)
-    cdef void flip(self, Py_ssize_t item, Py_ssize_t side)
-    cdef void split(self, Py_ssize_t item, Py_ssize_t side)
+    cdef void copy_from(self, Node other) noexcept
+    cdef void keep(self, Py_ssize_t item, Py_ssize_t side) noexcept
+    cdef void flip(self, Py_ssize_t item, Py_ssize_t side) noexcept
+    cdef void split(self, Py_ssize_t item, Py_ssize_t side) noexcept

@@ -14,17 +14,16 @@ import numpy as np
 
 from pessimal.search.codes import ABOVE
 from pessimal.search.items import Conditions
-from pessimal.search.sides import Sides
 from pessimal.search.simplex import Simplex
 
 
 class Node:
     """One level of the stack; its arrays are used again by every node of that depth."""
 
-    def __init__(self, conditions: Conditions, sides: Sides) -> None:
+    def __init__(self, conditions: Conditions) -> None:
         n_features = len(conditions.upper)
-        n_elements = sides.n_items + n_features + 2
-        self.sides = sides
+        n_elements = conditions.items.n_items + n_features + 2
+        self.sides = conditions.items
         self.pull_row = conditions.pull_row
         self.primal = Simplex(conditions.primal)
         self.dual = Simplex(conditions.dual)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from pessimal.problem import Matrix, Vector
 
 
@@ -21,3 +23,17 @@ class LinearProgram(NamedTuple):
     slope_right: Vector
     kink: Vector
     n_local: int = 0
+
+
+def empty_program(n_rows: int, n_columns: int, n_local: int = 0) -> LinearProgram:
+    """Return a program with `n_rows` rows in A and zeros everywhere, to be written."""
+    size = n_columns + n_rows
+    return LinearProgram(
+        np.zeros((n_rows, n_columns)),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        n_local,
+    )

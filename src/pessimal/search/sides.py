@@ -1,24 +1,43 @@
-"""What it means, in P and in D, for an item to be on one side of its breakpoint."""
+"""Items: rows of P with a breakpoint, and what either side of it means, in P and in D."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from pessimal.problem import Vector
 from pessimal.search.codes import ABOVE
-from pessimal.search.items import Items
 from pessimal.search.simplex import Simplex
 from pessimal.tolerances import NO_PULL
 
 
 class Sides:
-    """The table of items, for compiled code."""
+    """The table of items, with room for `capacity` of them.
 
-    def __init__(self, items: Items) -> None:
-        self.n_items = len(items)
-        self.row = items.row
-        self.breakpoint = items.breakpoint
-        self.dual_row = items.dual_row
-        self.sense = items.sense
-        self.value = items.value
+    Side `BELOW` or `ABOVE` of an item implies one bound in D: `value` for row `dual_row`, which
+    must be at least that (`sense` 1) or at most (−1). Row −1: it implies nothing.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.n_items = 0
+        self.row = np.empty(capacity, np.intp)
+        self.breakpoint = np.empty(capacity)
+        self.dual_row = np.full((capacity, 2), -1, np.intp)
+        self.sense = np.empty((capacity, 2), np.intp)
+        self.value = np.empty((capacity, 2))
+
+    def add(self, row: int, at: float) -> int:
+        """Add an item, row `row` of P with breakpoint `at`; return its number."""
+        item = self.n_items
+        self.row[item] = row
+        self.breakpoint[item] = at
+        self.n_items = item + 1
+        return item
+
+    def imply(self, item: int, side: int, dual_row: int, sense: int, value: float) -> None:
+        """Have a side of an item imply a bound of D."""
+        self.dual_row[item, side] = dual_row
+        self.sense[item, side] = sense
+        self.value[item, side] = value
 
     def hold(self, primal: Simplex, item: int, side: int) -> None:
         """Add a side to P."""

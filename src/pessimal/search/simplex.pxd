@@ -11,13 +11,14 @@ cdef class Simplex(Dictionary):
     cdef Py_ssize_t column
     cdef double[::1] true_left, true_right
 
-    cpdef int solve(self, double cutoff)
-    cdef void perturb(self)
-    cdef void unperturb(self)
+    cpdef int solve(self, double cutoff) noexcept
+    cdef void perturb(self) noexcept
+    cdef void unperturb(self) noexcept
     @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, worst=double, target=double, own=double)
-    cdef int iterate(self, double cutoff, Py_ssize_t n_steps, bint bland)
+    cdef int iterate(self, double cutoff, Py_ssize_t n_steps, bint bland) noexcept
     @cython.locals(limit=double, step=double, largest=double, ratio=double)
-    cdef double entering(self, Py_ssize_t row, Py_ssize_t direction, bint bland)
-    cdef void pivot(self, Py_ssize_t row, Py_ssize_t column, double target, Py_ssize_t direction, double step)
+    cdef double entering(self, Py_ssize_t row, Py_ssize_t direction, bint bland) noexcept
+    @cython.locals(right=bint)
+    cdef void pivot(self, Py_ssize_t row, Py_ssize_t column, double target, Py_ssize_t direction, double step) noexcept
     @cython.locals(step=double, ratio=double)
-    cpdef double bound_after(self, Py_ssize_t k, double low, double high)
+    cpdef double bound_after(self, Py_ssize_t k, double low, double high) noexcept

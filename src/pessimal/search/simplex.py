@@ -33,8 +33,6 @@ class Simplex(Dictionary):
         self.row = -1
         self.direction = 0
         self.column = -1
-        self.true_left = np.zeros(self.size)
-        self.true_right = np.zeros(self.size)
 
     def solve(self, cutoff: float) -> int:
         """Run to optimality, infeasibility, or a bound of `cutoff`; see `objective` and `row`."""
@@ -55,9 +53,9 @@ class Simplex(Dictionary):
 
     def perturb(self) -> None:
         """Add a cost of random slope to either side of every kink."""
+        self.true_left = self.slope_left.copy()
+        self.true_right = self.slope_right.copy()
         for k in range(self.size):
-            self.true_left[k] = self.slope_left[k]
-            self.true_right[k] = self.slope_right[k]
             slope = PERTURBATION * (0.5 + (k * GOLDEN) % 1.0)
             self.slope_left[k] -= slope
             self.slope_right[k] += slope
@@ -67,9 +65,8 @@ class Simplex(Dictionary):
 
     def unperturb(self) -> None:
         """Put the true costs back."""
-        for k in range(self.size):
-            self.slope_left[k] = self.true_left[k]
-            self.slope_right[k] = self.true_right[k]
+        self.slope_left[:] = self.true_left
+        self.slope_right[:] = self.true_right
         self.refactor()
 
     def iterate(self, cutoff: float, n_steps: int, bland: bool) -> int:

@@ -21,19 +21,19 @@ cdef class Tree:
     cdef Py_ssize_t n_features, pull_row
     cdef list levels
     cdef ConflictFinder conflicts
-    cdef Simplex trial_primal, trial_dual
+    cdef Simplex root, trial_primal, trial_dual
 
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double open_bound(self)
     cdef Node level(self, Py_ssize_t depth)
     cdef bint descend(self)
     @cython.locals(size=Py_ssize_t)
-    cdef void examine(self, Node node)
-    cdef void leave_open(self, Node node)
+    cdef void examine(self, Node node) noexcept
+    cdef void leave_open(self, Node node) noexcept
     @cython.locals(side=Py_ssize_t)
-    cdef void collect(self, Node node)
-    cdef double bound_flipped(self, Node node, Py_ssize_t item, Py_ssize_t side)
-    cdef bint branch_on_budget(self, Node node)
-    cdef void mark_pulled(self, Node node)
-    @cython.locals(item=Py_ssize_t, side=Py_ssize_t)
-    cdef void split_loosest(self, Node node, Py_ssize_t cut)
+    cdef void collect(self, Node node) noexcept
+    cdef double bound_flipped(self, Node node, Py_ssize_t item, Py_ssize_t side) noexcept
+    cdef bint branch_on_budget(self, Node node) noexcept
+    cdef void mark_pulled(self, Node node) noexcept
+    @cython.locals(item=Py_ssize_t, above=bint)
+    cdef void split_loosest(self, Node node, Py_ssize_t cut) noexcept

@@ -34,7 +34,6 @@ from pessimal.search.conflict import ConflictFinder
 from pessimal.search.incumbent import Incumbent
 from pessimal.search.items import Conditions
 from pessimal.search.node import Node
-from pessimal.search.sides import Sides
 from pessimal.search.simplex import Simplex
 from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, NO_PULL
 
@@ -48,25 +47,26 @@ class Tree:
     def __init__(self, conditions: Conditions, budget: BudgetCondition | None = None) -> None:
         self.conditions = conditions
         self.budget = budget
-        self.sides = Sides(conditions.items)
+        self.sides = conditions.items
         self.n_features = len(conditions.upper)
         self.pull_row = conditions.pull_row
         self.nodes = 0
         self.depth = 0
         self.unresolved = 0
         self.unresolved_bound = INF
-        self.levels = [Node(conditions, self.sides)]
-        root = self.level(0).primal
-        root.solve(INF)
-        self.incumbent = Incumbent(conditions, self.sides, root, budget)
+        self.root = Simplex(conditions.primal)
+        self.root.solve(INF)
+        self.incumbent = Incumbent(conditions, self.root, budget)
+        self.levels: list[Node] = []
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
         if self.nodes == 0:
             # Not before: many a problem ends with the heuristic.
-            self.conflicts = ConflictFinder(self.conditions, self.sides)
+            self.conflicts = ConflictFinder(self.conditions)
             self.trial_primal = Simplex(self.conditions.primal)
             self.trial_dual = Simplex(self.conditions.dual)
+            self.level(0).primal.copy_from(self.root)
         for _ in range(n_nodes):
             if self.depth < 0:
                 break
@@ -78,6 +78,8 @@ class Tree:
 
     def open_bound(self) -> float:
         """Return the smallest bound of a node not yet examined, or left unresolved."""
+        if self.nodes == 0:
+            return self.root.objective
         bound = self.unresolved_bound
         for depth in range(self.depth + 1):
             node = self.level(depth)
@@ -91,7 +93,7 @@ class Tree:
     def level(self, depth: int) -> Node:
         """Node of this depth, made on first use."""
         if depth == len(self.levels):
-            self.levels.append(Node(self.conditions, self.sides))
+            self.levels.append(Node(self.conditions))
         return self.levels[depth]
 
     def descend(self) -> bool:
