@@ -12,7 +12,7 @@ PIP    := $(PY) -m pip --quiet --quiet --disable-pip-version-check
 BUILD_TOOLS := 'setuptools>=77' 'setuptools-scm>=8' 'cython>=3.1'
 INSTALL     := PESSIMAL_PURE=1 $(PIP) install --no-build-isolation --editable
 
-COMPILED := $(wildcard src/pessimal/search/*.py src/pessimal/search/*.pxd)
+COMPILED := $(foreach room,lp search worst,$(wildcard src/pessimal/$(room)/*.py src/pessimal/$(room)/*.pxd))
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint types docs bench wheel sdist clean

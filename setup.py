@@ -1,4 +1,4 @@
-"""Compile the inner loops of the search; everything else is declared in pyproject.toml.
+"""Compile the inner loops; everything else is declared in pyproject.toml.
 
 The listed modules are plain Python, typed for Cython by the ``.pxd`` file beside each. They run
 uncompiled too, only slower: set ``PESSIMAL_PURE=1`` when building to leave them so.
@@ -10,16 +10,18 @@ import sys
 from setuptools import Extension, setup
 
 COMPILED = (
-    "dictionary",
-    "simplex",
-    "sides",
-    "items",
-    "node",
-    "conflict",
-    "budget",
-    "incumbent",
-    "tree",
-    "heuristic",
+    "lp.dictionary",
+    "lp.simplex",
+    "search.sides",
+    "search.items",
+    "search.node",
+    "search.conflict",
+    "search.budget",
+    "search.incumbent",
+    "search.tree",
+    "search.heuristic",
+    "worst.models",
+    "worst.hinges",
 )
 
 # Contracted multiply-adds would make results differ from one processor to the next.
@@ -36,8 +38,8 @@ def extensions() -> list[Extension]:
     modules: list[Extension] = cythonize(
         [
             Extension(
-                f"pessimal.search.{name}",
-                [f"src/pessimal/search/{name}.py"],
+                f"pessimal.{name}",
+                [f"src/pessimal/{name.replace('.', '/')}.py"],
                 extra_compile_args=COMPILER_FLAGS,
             )
             for name in COMPILED

@@ -61,7 +61,8 @@ def test_every_compiled_module_is_left_out_of_doctest_collection() -> None:
     setup = (ROOT / "setup.py").read_text("utf-8")
     names = re.search(r"^COMPILED = \((.*?)\)", setup, re.M | re.S)
     assert names is not None
-    compiled = {f"src/pessimal/search/{name}.py" for name in re.findall(r'"(\w+)"', names[1])}
+    modules = [name.replace(".", "/") for name in re.findall(r'"([\w.]+)"', names[1])]
+    compiled = {f"src/pessimal/{module}.py" for module in modules}
     options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     arguments = options["tool"]["pytest"]["ini_options"]["addopts"]
     ignored = {item.removeprefix("--ignore=") for item in arguments if item.startswith("--ignore=")}

@@ -201,6 +201,11 @@ def hinge(margins: Vector) -> Vector:
     return np.maximum(0.0, 1.0 - margins)
 
 
+def margin_rows(X: Matrix, y: Vector) -> Matrix:
+    """Rows R with ``R·(w, b) = y·(x·w − b)``."""
+    return y[:, None] * np.column_stack([X, -np.ones(len(X))])
+
+
 def feature_vector(name: str, value: ArrayLike, n_features: int) -> Vector:
     """Broadcast a scalar or per-feature argument to p finite, non-negative numbers."""
     values = _floats(name, value)

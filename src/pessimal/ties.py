@@ -22,10 +22,10 @@ from __future__ import annotations
 import numpy as np
 
 from pessimal.certificate import certify
-from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
 from pessimal.training.linear import Program, WarmProgram
-from pessimal.training.near_optimal import BoxModels, margin_rows
+from pessimal.training.near_optimal import BoxModels
 
 
 def smallest_box(

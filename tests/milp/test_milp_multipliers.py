@@ -9,8 +9,8 @@ from strategies import boxes, budgets, flip_masks, problems
 
 from pessimal.certificate import certify
 from pessimal.milp.multipliers import find_conflict, item_slacks
-from pessimal.problem import Budget, TuningProblem
-from pessimal.training.near_optimal import margin_rows, near_optimal
+from pessimal.problem import Budget, TuningProblem, margin_rows
+from pessimal.training.near_optimal import near_optimal
 
 
 @settings(max_examples=60)

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from strategies import boxes, flip_masks, problems
 
 from pessimal import Budget, TuningProblem
+from pessimal.lp.program import LinearProgram
 from pessimal.problem import Vector
 from pessimal.search.codes import ABOVE, BELOW
 from pessimal.search.items import (
@@ -20,7 +21,6 @@ from pessimal.search.items import (
     optimistic_conditions,
     weighted_conditions,
 )
-from pessimal.search.program import LinearProgram
 from pessimal.search.sides import Sides
 from pessimal.training import least_loss
 

@@ -27,11 +27,11 @@ from pessimal.milp.native import Solver
 from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
 from pessimal.milp.solvers import find_solver
 from pessimal.milp.standard_form import StandardForm, standard_form
-from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.solution import Outcome, Status
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
 from pessimal.training.linear import WarmProgram
-from pessimal.training.near_optimal import margin_rows, near_optimal
+from pessimal.training.near_optimal import near_optimal
 
 MULTIPLIER_CAP = 1000.0
 

@@ -1,5 +1,5 @@
 cimport cython
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef double INF, LP_FEASIBILITY, BUDGET
 cdef Py_ssize_t N_CUTS, NOTHING, SIDE, PULL

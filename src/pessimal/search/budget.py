@@ -19,10 +19,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.lp.program import LinearProgram
+from pessimal.lp.simplex import Simplex
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.search.codes import N_CUTS, NOTHING, PULL, SIDE
-from pessimal.search.program import LinearProgram
-from pessimal.search.simplex import Simplex
 from pessimal.tolerances import BUDGET, LP_FEASIBILITY
 
 INF = np.inf

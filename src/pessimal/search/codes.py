@@ -1,10 +1,4 @@
-"""Whole numbers that the compiled modules share; each keeps them as C constants."""
-
-# How a run of the dual simplex ended.
-OPTIMAL = 0
-INFEASIBLE = 1
-CUT_OFF = 2
-STALLED = 3
+"""Whole numbers that the compiled modules of the search share; each keeps them as C constants."""
 
 # Sides of an item.
 BELOW = 0

@@ -1,7 +1,7 @@
 cimport cython
 from pessimal.search.node cimport Node
 from pessimal.search.sides cimport Sides
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef int INFEASIBLE, STALLED
 cdef Py_ssize_t NO_CONFLICT, UNKNOWN

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.search.codes import INFEASIBLE, NO_CONFLICT, STALLED, UNKNOWN
+from pessimal.lp.codes import INFEASIBLE, STALLED
+from pessimal.lp.simplex import Simplex
+from pessimal.search.codes import NO_CONFLICT, UNKNOWN
 from pessimal.search.items import Conditions
 from pessimal.search.node import Node
-from pessimal.search.simplex import Simplex
 from pessimal.tolerances import PIVOT
 
 INF = np.inf

@@ -1,7 +1,7 @@
 cimport cython
 from pessimal.search.budget cimport BudgetCondition
 from pessimal.search.incumbent cimport Incumbent
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef int OPTIMAL
 cdef double INF, CUTOFF, LP_FEASIBILITY

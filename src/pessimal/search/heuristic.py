@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pessimal.lp.codes import OPTIMAL
+from pessimal.lp.program import LinearProgram
+from pessimal.lp.simplex import Simplex
 from pessimal.problem import TuningProblem, Vector
-from pessimal.search.codes import OPTIMAL
 from pessimal.search.items import Conditions
-from pessimal.search.program import LinearProgram
-from pessimal.search.simplex import Simplex
 from pessimal.search.tree import Tree
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 

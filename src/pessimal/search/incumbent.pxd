@@ -1,6 +1,6 @@
 from pessimal.search.budget cimport BudgetCondition
 from pessimal.search.sides cimport Sides
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef int OPTIMAL
 cdef Py_ssize_t ROUNDS

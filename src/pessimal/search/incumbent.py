@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pessimal.lp.codes import OPTIMAL
+from pessimal.lp.simplex import Simplex
 from pessimal.problem import Vector
 from pessimal.search.budget import BudgetCondition
-from pessimal.search.codes import OPTIMAL
 from pessimal.search.items import Conditions
-from pessimal.search.simplex import Simplex
 from pessimal.tolerances import CUTOFF, NO_PULL
 
 ROUNDS = 10  # attempts to meet the budget in one piece

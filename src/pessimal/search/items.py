@@ -30,9 +30,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.lp.program import LinearProgram, empty_program
 from pessimal.problem import Mask, Matrix, TuningProblem, Vector
 from pessimal.search.codes import ABOVE, BELOW
-from pessimal.search.program import LinearProgram, empty_program
 from pessimal.search.sides import Sides
 
 INF = np.inf

@@ -1,5 +1,5 @@
 from pessimal.search.sides cimport Sides
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef Py_ssize_t ABOVE
 

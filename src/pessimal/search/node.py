@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pessimal.lp.simplex import Simplex
 from pessimal.search.codes import ABOVE
 from pessimal.search.items import Conditions
-from pessimal.search.simplex import Simplex
 
 
 class Node:

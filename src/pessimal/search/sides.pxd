@@ -1,4 +1,4 @@
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef Py_ssize_t ABOVE
 cdef double NO_PULL

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pessimal.lp.simplex import Simplex
 from pessimal.problem import Vector
 from pessimal.search.codes import ABOVE
-from pessimal.search.simplex import Simplex
 from pessimal.tolerances import NO_PULL
 
 

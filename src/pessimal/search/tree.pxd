@@ -4,7 +4,7 @@ from pessimal.search.conflict cimport ConflictFinder
 from pessimal.search.incumbent cimport Incumbent
 from pessimal.search.node cimport Node
 from pessimal.search.sides cimport Sides
-from pessimal.search.simplex cimport Simplex
+from pessimal.lp.simplex cimport Simplex
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
 cdef Py_ssize_t BELOW, ABOVE, PULL, NO_CONFLICT, UNKNOWN, FLIP_STEPS

@@ -19,22 +19,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from pessimal.lp.codes import CUT_OFF, INFEASIBLE, STALLED
+from pessimal.lp.simplex import Simplex
 from pessimal.search.budget import BudgetCondition
-from pessimal.search.codes import (
-    ABOVE,
-    BELOW,
-    CUT_OFF,
-    INFEASIBLE,
-    NO_CONFLICT,
-    PULL,
-    STALLED,
-    UNKNOWN,
-)
+from pessimal.search.codes import ABOVE, BELOW, NO_CONFLICT, PULL, UNKNOWN
 from pessimal.search.conflict import ConflictFinder
 from pessimal.search.incumbent import Incumbent
 from pessimal.search.items import Conditions
 from pessimal.search.node import Node
-from pessimal.search.simplex import Simplex
 from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, NO_PULL
 
 INF = np.inf

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pessimal.problem import Mask, Matrix, TuningProblem, Vector, hinge
+from pessimal.problem import Mask, Matrix, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import LP_FEASIBILITY, STRICT
 from pessimal.training.linear import Program, WarmProgram, solve_integer
-from pessimal.training.near_optimal import BoxModels, margin_rows, row_ranges
+from pessimal.training.near_optimal import BoxModels, row_ranges
 
 _N_STARTS = 4
 _ROOM = 2.0 * STRICT

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
 
@@ -188,11 +188,6 @@ def near_optimal(
     least = models.least_loss().value
     models.limit_training((budget or Budget()).limit(least) + BUDGET_SLACK)
     return models
-
-
-def margin_rows(X: Matrix, y: Vector) -> Matrix:
-    """Rows R with ``R·(w, b) = y·(x·w − b)``."""
-    return y[:, None] * np.column_stack([X, -np.ones(len(X))])
 
 
 def row_ranges(models: BoxModels, rows: Matrix) -> tuple[Vector, Vector, Matrix]:

@@ -1,6 +1,7 @@
 """The worst case: the largest validation loss among the near-optimal models of a box.
 
-Two methods. ``"exact"`` is a mixed-integer program with proved bounds. ``"flip"`` is the paper's
+Two methods. ``"exact"`` is a branch and bound, or for the counting losses a mixed-integer program,
+with proved bounds. ``"flip"`` is the paper's
 eq. (evaluation-ML) by label flipping: among the models of Ψ take the one that fits the validation
 set with *flipped* labels best. That is a linear program, and its model is a member of Ψ, so its
 loss is a lower bound on the worst case; it can be far below.
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge
-from pessimal.training.exact import Extreme, counted, largest_count, largest_hinge
-from pessimal.training.near_optimal import BoxModels, margin_rows, near_optimal
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
+from pessimal.training.exact import Extreme, counted, largest_count
+from pessimal.training.near_optimal import BoxModels, near_optimal
+from pessimal.worst.cases import WorstCases
 
 Method = Literal["exact", "flip"]
 Loss = Literal["hinge", "zero_one", "margin"]
@@ -59,6 +61,7 @@ def worst_case(
     loss: Loss = "hinge",
     flipped: ArrayLike | None = None,
     time_limit: float | None = None,
+    node_limit: int | None = None,
 ) -> WorstCase:
     """Largest validation loss over the near-optimal models of a box.
 
@@ -70,15 +73,17 @@ def worst_case(
     budget : Budget, optional
         How far from optimal a model may train; by default not at all.
     method : {"exact", "flip"}, default="exact"
-        A mixed-integer program with proved bounds, or the paper's flipping linear program. The
+        A search with proved bounds, or the paper's flipping linear program. The
         upper bound of the latter is cheap and coarse: it follows from the box and the budget.
     loss : {"hinge", "zero_one", "margin"}, default="hinge"
         Mean hinge loss, or weight of the validation points with ``y·score < 0`` or ``< 1``.
     flipped : array-like of bool of shape (n_val,), optional
         For ``"flip"``: the validation points V_f to flip; by default all of them.
     time_limit : float, optional
-        For ``"exact"``: seconds after which the best model so far is returned, with the upper
+        For ``"exact"``: seconds after which the worst model so far is returned, with the upper
         bound proved by then.
+    node_limit : int, optional
+        For ``"exact"`` and the hinge loss: the same in nodes, alike on every machine.
 
     Returns
     -------
@@ -104,14 +109,22 @@ def worst_case(
         extreme = _flip(problem, limits, budget, _mask(problem, flipped), loss)
     else:
         deadline = _deadline(time_limit)
-        models = near_optimal(problem, limits, budget)
         if loss == "hinge":
-            extreme = largest_hinge(models, deadline)
+            extreme = _worst_hinge(problem, limits, budget or Budget(), deadline, node_limit)
         else:
+            models = near_optimal(problem, limits, budget)
             extreme = largest_count(models, _THRESHOLD[loss], deadline)
     u = extreme.u
     value = _loss(problem, loss, u)
     return WorstCase(value, u[:-1], -float(u[-1]), max(value, extreme.upper_bound))
+
+
+def _worst_hinge(
+    problem: TuningProblem, box: Vector, budget: Budget, deadline: float, node_limit: int | None
+) -> Extreme:
+    cases = WorstCases(problem, budget)
+    worst = cases.worst(box, cases.limit(box), deadline=deadline, node_limit=node_limit)
+    return Extreme(worst.u, worst.upper_bound)
 
 
 def _flip(

@@ -1,5 +1,5 @@
 cimport cython
-from pessimal.search.dictionary cimport Dictionary
+from pessimal.lp.dictionary cimport Dictionary
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
 cdef double INF, PIVOT, HARRIS, PERTURBATION, GOLDEN, LP_FEASIBILITY

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL
+from pessimal.lp.program import LinearProgram
+from pessimal.lp.simplex import Simplex
 from pessimal.problem import Matrix, Vector
-from pessimal.search.codes import CUT_OFF, INFEASIBLE, OPTIMAL
-from pessimal.search.program import LinearProgram
-from pessimal.search.simplex import Simplex
 
 TOLERANCE = 1e-8
 N_PROGRAMS = 60

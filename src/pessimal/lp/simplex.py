@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.search.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
-from pessimal.search.dictionary import Dictionary
-from pessimal.search.program import LinearProgram
+from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
+from pessimal.lp.dictionary import Dictionary
+from pessimal.lp.program import LinearProgram
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
 INF = np.inf

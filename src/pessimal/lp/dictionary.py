@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.lp.program import LinearProgram
 from pessimal.problem import Matrix, Vector
-from pessimal.search.program import LinearProgram
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
 INF = np.inf

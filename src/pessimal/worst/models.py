@@ -1,0 +1,174 @@
+"""The models of a box that train within a limit, as a linear program whose costs can change.
+
+The set is ``{u = (w, b): |w_j| ≤ box_j, L_T(u) ≤ limit}``. Its variables are u alone; its rows are
+the validation margins, of which linear functions will be asked, and *cuts*: for any set S of
+training points
+
+    Σ_{i∈S} weight_i·(1 − margin_i) ≤ L_T(u) ≤ limit,
+
+with equality on the left when S holds the points with an active hinge. So whenever the optimum
+trains too badly, the cut of its own active hinges is added, and solved again. A cut holds in every
+box and with every limit, only its right-hand side moves: soon hardly any are missing.
+
+Every row has two finite bounds, implied by the rest where the problem gives none. So any
+multipliers are dual feasible once each nonbasic row sits on the right bound, and the dual simplex
+starts warm after every change: of the box, the limit or a cost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.lp.codes import INFEASIBLE, OPTIMAL, STALLED
+from pessimal.lp.program import LinearProgram
+from pessimal.lp.simplex import Simplex
+from pessimal.problem import Matrix, Vector
+from pessimal.tolerances import LP_FEASIBILITY
+
+INF = np.inf
+MOST_ROUNDS = 200  # of solving and cutting
+
+
+class Models(Simplex):
+    """The set, the costs in force, and the dictionary that answered last."""
+
+    def __init__(self, program: LinearProgram, train_rows: Matrix, train_weight: Vector) -> None:
+        super().__init__(program)
+        self.train_rows = train_rows
+        self.train_weight = train_weight
+        self.n_train = len(train_weight)
+        self.n_val = self.m - program.n_local
+        self.n_cuts = program.n_local - 1
+        self.first_cut = self.q + self.n_val
+        self.limit = INF
+        self.normal = np.zeros(self.q)
+        self.cut_weight = np.zeros(self.n_cuts)  # Σ_S weight_i; 0: no cut yet
+        self.widest_low = program.low.copy()
+        self.widest_high = program.high.copy()
+
+    def move_to(self, box: Vector, limit: float) -> None:
+        """Move to another box and another training limit, validation margins free."""
+        self.limit = limit
+        for j in range(self.q - 1):
+            self.set_bounds(j, -box[j], box[j])
+        for k in range(self.q, self.first_cut):
+            self.set_bounds(k, self.widest_low[k], self.widest_high[k])
+        for c in range(self.n_cuts):
+            if self.cut_weight[c] > 0.0:
+                k = self.first_cut + c
+                self.set_bounds(k, self.cut_weight[c] - limit, self.widest_high[k])
+
+    def charge(self, k: int, slope: float, root: float) -> None:
+        """Let row `k` cost ``slope·(z_k − root)``; `reprice` makes it count."""
+        self.slope_left[k] = slope
+        self.slope_right[k] = slope
+        self.kink[k] = root
+
+    def scenario(self, weight: Vector) -> float:
+        """Largest ``Σ weight_k·(1 − margin_k)`` over the set; −∞ if there is no model in it.
+
+        With the weights of some validation points and 0 for the others it is a lower bound on the
+        largest validation loss.
+        """
+        return -self.objective if self.optimise_scenario(weight) == OPTIMAL else -INF
+
+    def optimise_scenario(self, weight: Vector) -> int:
+        """Make ``−Σ weight_k·(1 − margin_k)`` the cost and minimise it."""
+        for k in range(self.n_val):
+            self.charge(self.q + k, weight[k], 1.0)
+        self.reprice(False)
+        return self.optimise(INF)
+
+    def optimise(self, cutoff: float) -> int:
+        """Solve and cut until the optimum trains within the limit; see `Simplex.solve`."""
+        if self.limit < 0.0:  # no hinge is negative, and the cut of no hinges would be no row
+            return INFEASIBLE
+        for _ in range(MOST_ROUNDS):
+            status = self.solve(cutoff)
+            if status != OPTIMAL or not self.cut():
+                return status
+        return STALLED
+
+    def cut(self) -> bool:
+        """Cut the optimum off if it trains too badly; return whether it did."""
+        loss = 0.0
+        total = 0.0
+        for j in range(self.q):
+            self.normal[j] = 0.0
+        for i in range(self.n_train):
+            margin = 0.0
+            for j in range(self.q):
+                margin += self.train_rows[i, j] * self.z[j]
+            if margin < 1.0:
+                loss += self.train_weight[i] * (1.0 - margin)
+                total += self.train_weight[i]
+                for j in range(self.q):
+                    self.normal[j] += self.train_weight[i] * self.train_rows[i, j]
+        # A cut in force is met to within LP_FEASIBILITY; asking for no more would add it again.
+        if loss <= self.limit + 2.0 * LP_FEASIBILITY:
+            return False
+        c = self.loosest_cut()
+        self.cut_weight[c] = total
+        self.low[self.first_cut + c] = total - self.limit
+        self.write_row(self.n_val + c)
+        return True
+
+    def set_target(self, at_most: float) -> None:
+        """Keep only models with ``normal·u ≤ at_most``, in the row kept for that."""
+        row = self.m - 1
+        for j in range(self.q):
+            self.A[row, j] = self.normal[j]
+        self.high[self.size - 1] = at_most
+        self.refactor()
+
+    def lift_target(self) -> None:
+        """Let that row be without effect."""
+        k = self.size - 1
+        self.set_bounds(k, self.widest_low[k], self.widest_high[k])
+
+    def loosest_cut(self) -> int:
+        """Return the basic cut with the most slack; there are more cuts than nonbasic rows."""
+        found = -1
+        most = -INF
+        for c in range(self.n_cuts):
+            k = self.first_cut + c
+            if self.position[k] < 0:
+                continue
+            slack = INF if self.cut_weight[c] == 0.0 else self.z[k] - self.low[k]
+            if slack > most:
+                most = slack
+                found = c
+        return found
+
+    def write_row(self, row: int) -> None:
+        """Let a basic row of A become `normal`, in the dictionary too."""
+        k = self.q + row
+        at = self.position[k]
+        for j in range(self.q):
+            self.A[row, j] = self.normal[j]
+            self.D[at, j] = 0.0
+        value = 0.0
+        for j in range(self.q):
+            value += self.normal[j] * self.z[j]
+            place = self.position[j]
+            if place < 0:
+                self.D[at, -1 - place] += self.normal[j]
+            else:
+                for n in range(self.q):
+                    self.D[at, n] += self.normal[j] * self.D[place, n]
+        self.z[k] = value
+
+    def model(self) -> Vector:
+        """``(w, b)`` at the last dictionary."""
+        return np.array(self.z[: self.q])
+
+    def box_rates(self) -> Vector:
+        """How fast the last optimum grows as the box widens, feature by feature."""
+        return np.abs(self.y[: self.q - 1])
+
+    def limit_rate(self) -> float:
+        """How fast the last optimum grows with the training limit."""
+        rate = 0.0
+        for c in range(self.n_cuts):
+            rate += abs(self.y[self.first_cut + c])
+        return rate

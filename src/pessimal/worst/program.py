@@ -1,0 +1,67 @@
+"""The two linear programs of a tuning problem in a box: training, and the models near its optimum.
+
+Both have the variables ``u = (w, b)``. Rows get bounds that no model of interest exceeds. The model
+0 has training loss 1, so no box needs a training limit above ``1 + ε + δ``; then a training point
+of weight ω has a hinge of at most ``limit/ω``, which at a positive point keeps b below
+``limit/ω − 1 + Σ|x_j|·upper_j`` and at a negative one above the opposite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.lp.program import LinearProgram
+from pessimal.lp.simplex import Simplex
+from pessimal.problem import Budget, TuningProblem, margin_rows
+from pessimal.worst.models import Models
+
+SPARE_CUTS = 10
+"""Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
+
+
+def training_program(problem: TuningProblem, budget: Budget) -> Simplex:
+    """Minimise the training loss: rows are the margins of T, with a kink at 1."""
+    rows = margin_rows(problem.X_train, problem.y_train)
+    low, high = _intercept_range(problem, budget)
+    reach = np.abs(problem.X_train) @ problem.upper + max(-low, high)
+    q, n = rows.shape[1], len(rows)
+    return Simplex(
+        LinearProgram(
+            A=rows,
+            low=np.concatenate([-problem.upper, [low], -reach]),
+            high=np.concatenate([problem.upper, [high], reach]),
+            slope_left=np.concatenate([np.zeros(q), -problem.train_weight]),
+            slope_right=np.zeros(q + n),
+            kink=np.concatenate([np.zeros(q), np.ones(n)]),
+        )
+    )
+
+
+def near_optimal_program(problem: TuningProblem, budget: Budget) -> Models:
+    """Rows are the margins of V, then room for cuts and a target."""
+    rows = margin_rows(problem.X_val, problem.y_val)
+    low, high = _intercept_range(problem, budget)
+    b_limit = max(-low, high)
+    val_reach = np.abs(problem.X_val) @ problem.upper + b_limit
+    n_cuts = rows.shape[1] + SPARE_CUTS
+    train_reach = float(problem.train_weight @ np.abs(problem.X_train) @ problem.upper) + b_limit
+    local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
+    size = rows.shape[1] + len(rows) + len(local_reach)
+    program = LinearProgram(
+        A=np.vstack([rows, np.zeros((len(local_reach), rows.shape[1]))]),
+        low=np.concatenate([-problem.upper, [low], -val_reach, -local_reach]),
+        high=np.concatenate([problem.upper, [high], val_reach, local_reach]),
+        slope_left=np.zeros(size),
+        slope_right=np.zeros(size),
+        kink=np.zeros(size),
+        n_local=len(local_reach),
+    )
+    return Models(program, margin_rows(problem.X_train, problem.y_train), problem.train_weight)
+
+
+def _intercept_range(problem: TuningProblem, budget: Budget) -> tuple[float, float]:
+    seen = problem.train_weight > 0.0
+    reach = budget.limit(1.0) / problem.train_weight[seen] - 1.0
+    reach += np.abs(problem.X_train[seen]) @ problem.upper
+    positive = problem.y_train[seen] > 0.0
+    return -float(reach[~positive].min()), float(reach[positive].min())
