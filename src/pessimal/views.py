@@ -13,9 +13,10 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from pessimal.certificate import certify
+from pessimal.certificate import certify, certify_worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
+from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, TuningSolution
@@ -23,6 +24,7 @@ from pessimal.ties import largest_box, smallest_box
 
 Method = Literal["search", "milp"]
 TieBreak = Literal["smallest_box", "largest_box"]
+Inner = Literal["flip", "exact"]
 Callback = Callable[[Progress], None]
 
 _METHODS = ("search", "milp")
@@ -85,6 +87,8 @@ def solve_pessimistic(
     problem: TuningProblem,
     budget: Budget | None = None,
     *,
+    inner: Inner = "flip",
+    groups: GroupsSpec = "each",
     flip: ArrayLike | str = "all",
     method: Method = "search",
     solver: str = "highs",
@@ -95,10 +99,12 @@ def solve_pessimistic(
     callback: Callback | None = None,
     seed: int = 0,
 ) -> TuningSolution:
-    """Tune the box by the paper's pessimistic problem, the worst case found by flipping labels.
+    """Tune the box against the worst of the models that train almost as well as the best.
 
-    Solves eq. (A-RPBL-hyper) of the paper to global optimality. Its objective stands in for the
-    worst case; the true one at the tuned box is the solution's `exact_worst_case`.
+    With ``inner="flip"``, solves the paper's eq. (A-RPBL-hyper) to global optimality: a linear
+    program on flipped labels stands in for the worst case, and the true one at the tuned box is
+    the solution's `exact_worst_case`. With ``inner="exact"`` that true worst case is itself what is
+    made small, and the solution's model is the one that has it.
 
     Parameters
     ----------
@@ -106,9 +112,17 @@ def solve_pessimistic(
         Data and limits.
     budget : Budget, optional
         How much worse than the best a model may train (ε and δ); by default not at all.
+    inner : {"flip", "exact"}, default="flip"
+        What stands for the worst case: the paper's linear program, or the exact maximum.
+    groups : {"each", "one"} or list of lists of feature indices, default="each"
+        For ``"exact"``: one hyperparameter for each feature, one for all, or one for each group.
+        One is solved to proved optimality, up to four are when `budget` has an absolute part; for
+        more the gap that remains is reported.
     flip : {"all", "margin", "paper"} or mask of shape (n_val,), default="all"
-        Validation points whose labels are flipped.
-    method, solver, time_limit, node_limit, tie_break, callback, seed
+        For ``"flip"``: validation points whose labels are flipped.
+    method, solver, tie_break
+        As in `solve_optimistic`; ``"exact"`` has one method and needs no tie-break.
+    time_limit, node_limit, callback, seed
         As in `solve_optimistic`.
     multiplier_cap : float, optional
         Where the mixed-integer program splits the values of the budget row's multiplier, 1000 by
@@ -124,11 +138,21 @@ def solve_pessimistic(
     >>> solution = solve_pessimistic(problem, Budget(relative=0.2))
     >>> solution.proved, bool(solution.objective <= solution.exact_worst_case.value + 1e-9)
     (True, True)
+    >>> true = solve_pessimistic(problem, Budget(relative=0.2), inner="exact", groups="one")
+    >>> true.proved, bool(true.objective <= solution.exact_worst_case.value)
+    (True, True)
     """
     started = time.perf_counter()
     _check(method, tie_break, time_limit, node_limit)
     budget = Budget() if budget is None else budget
     limits = Limits(time_limit, node_limit, callback, seed)
+    if inner == "exact":
+        outcome = _minimax().minimise_worst_case(problem, budget, groups, limits)
+        return _worst_case_solution(problem, budget, outcome, started)
+    if inner != "flip":
+        raise InvalidInputError(f"inner is {inner!r}; pass 'flip' or 'exact'")
+    if not (isinstance(groups, str) and groups == "each"):
+        raise InvalidInputError(f"groups is {groups!r}; with inner='flip' it can only be 'each'")
 
     def hyperplane() -> tuple[Vector, float]:
         outcome = _optimistic(problem, method, solver, limits)
@@ -157,6 +181,11 @@ def _milp() -> ModuleType:
     return importlib.import_module("pessimal.milp")
 
 
+def _minimax() -> ModuleType:
+    """Import true pessimism only when asked for: its optimizers take a while to load."""
+    return importlib.import_module("pessimal.minimax")
+
+
 def _check(method: str, tie_break: str, time_limit: float | None, node_limit: int | None) -> None:
     if method not in _METHODS:
         raise InvalidInputError(f"method is {method!r}; pass one of {_listed(_METHODS)}")
@@ -173,6 +202,31 @@ def _listed(names: Iterable[str]) -> str:
 
 def _method_name(method: str, solver: str) -> str:
     return method if method == "search" else f"{method} ({solver})"
+
+
+def _worst_case_solution(
+    problem: TuningProblem, budget: Budget, outcome: Outcome, started: float
+) -> TuningSolution:
+    """Recompute the worst case from its model and have it certified."""
+    w, b = outcome.w, outcome.b
+    objective = problem.val_loss(w, b)
+    seconds = time.perf_counter() - started
+    return TuningSolution(
+        problem=problem,
+        budget=budget,
+        flipped=None,
+        box=outcome.box,
+        coef=w,
+        intercept=-b,
+        objective=objective,
+        lower_bound=min(outcome.lower_bound, objective),
+        status=outcome.status,
+        seconds=seconds,
+        nodes=outcome.nodes,
+        method="worst case",
+        certificate=certify_worst_case(problem, budget, outcome.box, w, b, objective),
+        notes=outcome.notes,
+    )
 
 
 def _solution(

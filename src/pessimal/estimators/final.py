@@ -14,10 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 from pessimal.training import least_loss
 from pessimal.training.linear import Program, WarmProgram
-from pessimal.training.near_optimal import margin_rows, near_optimal
+from pessimal.training.near_optimal import near_optimal
 
 Final: TypeAlias = Callable[
     [TuningProblem, Vector, Budget, np.random.RandomState], tuple[Vector, float]

@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import StrOptions
 from pessimal.estimators.base import FLIP
 from pessimal.estimators.final import FINALS
 from pessimal.estimators.split import SplitClassifier
+from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import TuningProblem
 from pessimal.solution import TuningSolution
-from pessimal.views import Callback, solve_optimistic, solve_pessimistic
+from pessimal.views import Callback, Inner, solve_optimistic, solve_pessimistic
 
 TIME_LIMIT = 10.0
 """Seconds that tuning may take by default."""
@@ -24,8 +25,8 @@ TIME_LIMIT = 10.0
 class PessimisticSVC(SplitClassifier):
     """Linear classifier whose box is tuned against a model that trains well but validates badly.
 
-    The box limits ``|w_j|`` feature by feature. It is tuned by the paper's pessimistic problem to
-    proved optimality; then a model of the box is trained on all rows.
+    The box limits ``|w_j|``. It is tuned by the paper's pessimistic problem to proved optimality,
+    or so that the exact worst case is small; then a model of the box is trained on all rows.
 
     Parameters
     ----------
@@ -34,8 +35,13 @@ class PessimisticSVC(SplitClassifier):
         least, plus `delta`.
     delta : float, default=0.0
         The absolute part; on separable data, where the least loss is 0, the only one that counts.
+    inner : {"flip", "exact"}, default="flip"
+        What is made small: the loss of a model found by flipping labels, as in the paper, or the
+        exact worst case.
+    groups : {"each", "one"} or list of lists of feature indices, default="each"
+        For ``inner="exact"``: one limit for each feature, one for all, or one for each group.
     flip : {"all", "margin", "paper"}, default="all"
-        Validation points whose labels are flipped to find the worst model.
+        For ``inner="flip"``: validation points whose labels are flipped to find the worst model.
     lower, upper : float or array-like of shape (p,), default=0.0, 1.0
         Limits on the box.
     method : {"search", "milp"}, default="search"
@@ -108,6 +114,8 @@ class PessimisticSVC(SplitClassifier):
     _tuned_model: ClassVar[str] = "worst_case"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SplitClassifier._parameter_constraints,
+        "inner": [StrOptions({"flip", "exact"})],
+        "groups": [StrOptions({"each", "one"}), list, tuple],
         "flip": FLIP,
         "final": [StrOptions({*FINALS, _tuned_model})],
     }
@@ -117,6 +125,8 @@ class PessimisticSVC(SplitClassifier):
         *,
         epsilon: float = 0.2,
         delta: float = 0.0,
+        inner: Inner = "flip",
+        groups: GroupsSpec = "each",
         flip: str = "all",
         lower: ArrayLike = 0.0,
         upper: ArrayLike = 1.0,
@@ -134,6 +144,8 @@ class PessimisticSVC(SplitClassifier):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.inner = inner
+        self.groups = groups
         self.flip = flip
         self.lower = lower
         self.upper = upper
@@ -155,6 +167,8 @@ class PessimisticSVC(SplitClassifier):
         return solve_pessimistic(
             problem,
             self._budget(),
+            inner=self.inner,
+            groups=self.groups,
             flip=self.flip,
             seed=seed,
             callback=callback,

@@ -1,0 +1,142 @@
+"""Exact worst cases of hyperparameters, the best seen so far, and when to stop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from pessimal.errors import SolverError
+from pessimal.minimax.groups import Groups
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.search import Limits, Progress
+from pessimal.solution import Status
+from pessimal.tolerances import BUDGET_SLACK, CUTOFF
+from pessimal.worst.cases import WorstCases
+
+SECONDS_BETWEEN_CALLS = 0.2
+"""A callback hears of progress no more often than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Hyperparameters, a loss that a near-optimal model has, that model and its active hinges."""
+
+    h: Vector
+    limit: float
+    value: float
+    u: Vector
+    active: Mask
+
+
+class Stop(Exception):  # noqa: N818 (a signal, not an error)
+    """A limit was reached or the user interrupted."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+class Evaluations:
+    """Evaluates hyperparameters; raises `Stop` at a limit."""
+
+    def __init__(
+        self, problem: TuningProblem, budget: Budget, groups: Groups, limits: Limits
+    ) -> None:
+        self.groups = groups
+        self.budget = budget
+        self.limits = limits
+        self.cases = WorstCases(problem, budget)
+        self.best: Point | None = None
+        self.lower_bound = 0.0
+        self.nodes = 0
+        self._started = time.perf_counter()
+        self._heard = self._started
+
+    @property
+    def met(self) -> bool:
+        """Whether the best value has met the lower bound."""
+        return self.best_value <= self.lower_bound + CUTOFF
+
+    @property
+    def best_value(self) -> float:
+        """Smallest worst case so far."""
+        return np.inf if self.best is None else self.best.value
+
+    def limit(self, h: Vector) -> float:
+        """Largest training loss of a near-optimal model."""
+        return self.cases.limit(self.groups.box(h))
+
+    def at(self, h: Vector, enough: float = np.inf) -> Point:
+        """Find the worst case of h; any loss that is `enough` will do instead."""
+        box = self.groups.box(h)
+        limit = self.cases.limit(box)
+        worst = self.cases.worst(box, limit, enough, self._deadline, self._nodes_left())
+        self.nodes += worst.nodes
+        if worst.value < enough and worst.upper_bound > worst.value:
+            raise Stop(self._why())
+        if worst.value == -np.inf:
+            raise SolverError("no model was found that trains as well as the best one")
+        point = Point(h, limit, worst.value, worst.u, self.cases.active(worst.u))
+        if point.value < min(self.best_value, enough):
+            self.best = point
+        self._report()
+        return point
+
+    def glance(self, h: Vector) -> float:
+        """Estimate the worst case of h from below, without the tree."""
+        box = self.groups.box(h)
+        return self.cases.glance(box, self.cases.limit(box))
+
+    def scenario(self, h: Vector, limit: float, active: Mask) -> float:
+        """Largest loss on the active hinges alone: a lower bound on the worst case."""
+        return self.cases.scenario(self.groups.box(h), limit, active).value
+
+    def slope(self, h: Vector, active: Mask) -> tuple[float, Vector]:
+        """Value and gradient of that bound in h, the training limit moving along."""
+        box = self.groups.box(h)
+        training = self.cases.train(box)
+        limit = self.budget.limit(training.loss) + BUDGET_SLACK
+        scenario = self.cases.scenario(box, limit, active)
+        rates = scenario.box_rates
+        rates = rates - scenario.limit_rate * (1.0 + self.budget.relative) * training.rates
+        return scenario.value, self.groups.rates(h, rates)
+
+    def first_glance(self) -> Point:
+        """Return the widest box, for want of a better one, with a bound on its worst case."""
+        h = self.groups.upper
+        box = self.groups.box(h)
+        limit = self.cases.limit(box)
+        worst = self.cases.worst(box, limit, node_limit=1)
+        return Point(h, limit, worst.upper_bound, worst.u, self.cases.active(worst.u))
+
+    def prove(self, bound: float) -> None:
+        """Take note of a valid lower bound on every worst case."""
+        self.lower_bound = max(self.lower_bound, bound)
+        self._report()
+
+    def check(self) -> None:
+        """Raise `Stop` if a limit has been reached."""
+        if time.perf_counter() > self._deadline or self._nodes_left() == 0:
+            raise Stop(self._why())
+
+    @property
+    def _deadline(self) -> float:
+        limit = self.limits.time_limit
+        return np.inf if limit is None else self._started + limit
+
+    def _nodes_left(self) -> int | None:
+        limit = self.limits.node_limit
+        return None if limit is None else max(0, limit - self.nodes)
+
+    def _why(self) -> Status:
+        if time.perf_counter() > self._deadline:
+            return Status.TIME_LIMIT
+        return Status.NODE_LIMIT if self._nodes_left() == 0 else Status.NOT_PROVED
+
+    def _report(self) -> None:
+        now = time.perf_counter()
+        if self.limits.callback is not None and now > self._heard + SECONDS_BETWEEN_CALLS:
+            self._heard = now
+            bound = min(self.lower_bound, self.best_value)
+            self.limits.callback(Progress(self.best_value, bound, self.nodes, now - self._started))

@@ -1,0 +1,136 @@
+"""Few hyperparameters: branch on regions ``[l, u]`` of h until the best is proved.
+
+As on a line, ``φ_S`` is concave in the box and the training limit, and grows with the limit. Over a
+region the least training loss lies above any of its tangent planes; with the limit of the tangent
+plane at the centre in place of the true one, every ``φ_S`` becomes a concave function of h that
+lies below ``W``. So does every average of them, and a concave function is least at a corner:
+
+    ``W(h) ≥ max over averages λ of min over corners v of Σ_S λ_S·φ_S(v)``,
+
+the value of a matrix game. Where the tangent plane asks too much of training, the least training
+loss at u, which all of the region shares, serves as another plane.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linprog
+
+from pessimal.minimax.evaluations import Evaluations
+from pessimal.minimax.proof import Leaf, Plane, corners
+from pessimal.problem import Mask, Matrix, Vector
+from pessimal.tolerances import BUDGET_SLACK, CUTOFF
+
+MOST_GROUPS = 4
+"""With more groups a region has too many corners, and there are too many regions."""
+
+MOST_SETS = 8
+"""Sets of active hinges that a region takes over from the regions it lies in."""
+
+SMALLEST = 1e-6
+"""Regions that are no wider than this share of the limits are not cut any further."""
+
+
+@dataclass(frozen=True, order=True)
+class Region:
+    """Hyperparameters between `low` and `high`, whose worst cases are all at least `bound`."""
+
+    bound: float
+    number: int
+    low: Vector = field(compare=False)
+    high: Vector = field(compare=False)
+    sets: tuple[Mask, ...] = field(compare=False)
+    proof: Leaf | None = field(compare=False)
+
+
+def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
+    """Branch until the best point is proved; return the proof."""
+    groups = evaluations.groups
+    width = groups.upper - groups.lower
+    regions = [Region(-np.inf, 0, groups.lower, groups.upper, (), None)]
+    too_small: list[Region] = []
+    count = 1
+    while regions and regions[0].bound < evaluations.best_value - CUTOFF:
+        evaluations.check()
+        evaluations.prove(min(region.bound for region in (regions[0], *too_small)))
+        region = heapq.heappop(regions)
+        edges = (region.high - region.low) / np.where(width > 0.0, width, 1.0)
+        longest = int(np.argmax(edges))
+        if edges[longest] < SMALLEST:
+            too_small.append(region)
+            continue
+        middle = 0.5 * (region.low[longest] + region.high[longest])
+        for side in (0, 1):
+            low, high = region.low.copy(), region.high.copy()
+            (high if side == 0 else low)[longest] = middle
+            heapq.heappush(regions, _bounded(evaluations, region, low, high, count))
+            count += 1
+    leaves = regions + too_small
+    evaluations.prove(min((region.bound for region in leaves), default=evaluations.best_value))
+    return [region.proof for region in leaves if region.proof is not None]
+
+
+def _bounded(
+    evaluations: Evaluations, parent: Region, low: Vector, high: Vector, number: int
+) -> Region:
+    """Evaluate the centre of a region, and bound its worst cases from below."""
+    centre = evaluations.at(0.5 * (low + high), evaluations.best_value)
+    known = [mask for mask in parent.sets if not np.array_equal(mask, centre.active)]
+    sets = (centre.active, *known)[:MOST_SETS]
+    bound, proof = parent.bound, parent.proof
+    for training in (_shared(evaluations, high), _tangent(evaluations, centre.h)):
+        losses = _corner_losses(evaluations, training, low, high, sets)
+        value, average = _game(losses)
+        if value > bound:
+            bound, proof = value, Leaf(low, high, training, sets, average)
+        if bound >= evaluations.best_value - CUTOFF:
+            break
+    return Region(bound, number, low, high, sets, proof)
+
+
+def _shared(evaluations: Evaluations, high: Vector) -> Plane:
+    """Return the least training loss of the widest box, which bounds that of all others."""
+    loss = evaluations.cases.train(evaluations.groups.box(high)).loss
+    return Plane(high, loss, np.zeros(len(high)))
+
+
+def _tangent(evaluations: Evaluations, h: Vector) -> Plane:
+    """Tangent plane of the least training loss."""
+    groups = evaluations.groups
+    training = evaluations.cases.train(groups.box(h))
+    return Plane(h, training.loss, -groups.rates(h, training.rates))
+
+
+def _corner_losses(
+    evaluations: Evaluations, training: Plane, low: Vector, high: Vector, sets: tuple[Mask, ...]
+) -> Matrix:
+    """``φ_S(v)`` by set and corner, with the training limit of a plane."""
+    vertices = corners(low, high)
+    losses = np.empty((len(sets), len(vertices)))
+    for column, h in enumerate(vertices):
+        limit = evaluations.budget.limit(training(h)) + BUDGET_SLACK
+        for row, active in enumerate(sets):
+            losses[row, column] = evaluations.scenario(h, limit, active)
+    return losses
+
+
+def _game(losses: Matrix) -> tuple[float, Vector]:
+    """Largest guaranteed average: max over λ of min over columns of λ·losses, and that λ."""
+    n_sets, n_corners = losses.shape
+    if not np.isfinite(losses).all():
+        return -np.inf, np.full(n_sets, 1.0 / n_sets)
+    answer = linprog(
+        c=np.append(np.zeros(n_sets), -1.0),
+        A_ub=np.column_stack([-losses.T, np.ones(n_corners)]),
+        b_ub=np.zeros(n_corners),
+        A_eq=np.append(np.ones(n_sets), 0.0)[None, :],
+        b_eq=[1.0],
+        bounds=[*[(0.0, 1.0)] * n_sets, (None, None)],
+    )
+    average = np.full(n_sets, 1.0) if answer.x is None else np.clip(answer.x[:-1], 0.0, None)
+    average /= average.sum()
+    # Recomputed from the weights: a valid bound whatever the solver's tolerances.
+    return float((average @ losses).min()), average
