@@ -23,6 +23,9 @@ from pessimal.ties import largest_box
 from pessimal.training import WorstCase, worst_case
 from pessimal.views import solve_optimistic, solve_pessimistic
 
+WORST_CASE_NODES = 20_000
+"""Nodes for one exact worst case: enough for twenty validation rows, a bound beyond."""
+
 
 @dataclass(frozen=True, eq=False)
 class Contender:
@@ -118,7 +121,7 @@ def _of_box(
         "worst_flip": evaluated[own_rule].value,
     }
     if exact:
-        worst = worst_case(problem, box, budget)
+        worst = worst_case(problem, box, budget, node_limit=WORST_CASE_NODES)
         known |= {"worst_exact": worst.value, "worst_exact_bound": worst.upper_bound}
     return [
         _contender(view, own_rule, solution.objective, known, solution),
