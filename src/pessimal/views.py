@@ -13,7 +13,7 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from pessimal.certificate import certify, certify_worst_case
+from pessimal.certificate import Certificate, certify, certify_worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
 from pessimal.minimax.groups import GroupsSpec
@@ -207,26 +207,11 @@ def _method_name(method: str, solver: str) -> str:
 def _worst_case_solution(
     problem: TuningProblem, budget: Budget, outcome: Outcome, started: float
 ) -> TuningSolution:
-    """Recompute the worst case from its model and have it certified."""
-    w, b = outcome.w, outcome.b
-    objective = problem.val_loss(w, b)
+    """Recompute the worst case from its model, certify."""
+    w, b, box = outcome.w, outcome.b, outcome.box
     seconds = time.perf_counter() - started
-    return TuningSolution(
-        problem=problem,
-        budget=budget,
-        flipped=None,
-        box=outcome.box,
-        coef=w,
-        intercept=-b,
-        objective=objective,
-        lower_bound=min(outcome.lower_bound, objective),
-        status=outcome.status,
-        seconds=seconds,
-        nodes=outcome.nodes,
-        method="worst case",
-        certificate=certify_worst_case(problem, budget, outcome.box, w, b, objective),
-        notes=outcome.notes,
-    )
+    certificate = certify_worst_case(problem, budget, box, w, b, problem.val_loss(w, b))
+    return _answer(problem, budget, None, outcome, box, "worst case", seconds, certificate)
 
 
 def _solution(
@@ -247,15 +232,28 @@ def _solution(
     if not certificate.ok:  # the tie-break's box fails numerically: the method's own stands
         box = outcome.box
         certificate = certify(problem, budget, flipped, box, w, b, objective)
+    return _answer(problem, budget, flipped, outcome, box, method, seconds, certificate)
+
+
+def _answer(
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask | None,
+    outcome: Outcome,
+    box: Vector,
+    method: str,
+    seconds: float,
+    certificate: Certificate,
+) -> TuningSolution:
     return TuningSolution(
         problem=problem,
         budget=budget,
         flipped=flipped,
         box=box,
-        coef=w,
-        intercept=-b,
-        objective=objective,
-        lower_bound=min(outcome.lower_bound, objective),
+        coef=outcome.w,
+        intercept=-outcome.b,
+        objective=certificate.objective,
+        lower_bound=min(outcome.lower_bound, certificate.objective),
         status=outcome.status,
         seconds=seconds,
         nodes=outcome.nodes,
