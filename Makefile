@@ -64,8 +64,8 @@ $(VENV)/compiled: setup.py $(COMPILED) | $(VENV)/core
 	@touch $@
 
 $(VENV)/dev: pyproject.toml | $(VENV)/core
-	@echo "Installing the development tools and the optional solvers into $(VENV) ..."
-	@$(INSTALL) '.[dev,solvers]'
+	@echo "Installing the development tools, the optional solvers and Dask into $(VENV) ..."
+	@$(INSTALL) '.[dev,solvers,cluster]'
 	@touch $@
 
 $(VENV)/docs: pyproject.toml | $(VENV)/core
