@@ -64,7 +64,7 @@ def _cpu() -> str:
 
 @dataclass(frozen=True)
 class StartUp:
-    """Seconds of one view in a fresh process: the import, the first solve, a later one."""
+    """CPU seconds of one view in a fresh process: the import, the first solve, a later one."""
 
     view: str
     epsilon: float
@@ -77,9 +77,9 @@ class StartUp:
 _FRESH_PROCESS = """
 import json, statistics, sys, time
 sys.path.insert(0, sys.argv[3])
-began = time.perf_counter()
+began = time.process_time()
 import pessimal
-imported = time.perf_counter() - began
+imported = time.process_time() - began
 import memory
 from contenders import run
 from instances import Instance

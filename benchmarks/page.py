@@ -250,7 +250,7 @@ def _overheads(evidence: Evidence) -> str:
                 f"{max(grown):.0f} MB" if grown else "",
             ]
         )
-    checked = ["certificate (median)", "certificate (longest, |T| and |V| to 20)"]
+    checked = ["certificate (median)", "certificate (longest, the paper's sizes)"]
     head = ["solver", *checked, "building (median)", "peak memory", "largest growth"]
     parts.append(
         "Not part of the times above: checking an answer, and for the others writing the program. "
