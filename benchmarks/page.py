@@ -223,7 +223,8 @@ def _overheads(evidence: Evidence) -> str:
             for s in evidence.start_ups
         ]
         parts.append(
-            "A fresh process that solves Cancer with |T| = |V| = 20:\n\n"
+            "A fresh process that solves Cancer with |T| = |V| = 20, checks included, and "
+            "imports nothing else:\n\n"
             + _table(["view", "import", "first solve", "later solves", "peak memory"], lines)
         )
     lines = []
