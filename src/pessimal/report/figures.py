@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 _NO_DATE: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "png": {"Software": None}}
-_DPI = 150
+_DPI = 110
 
 
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:

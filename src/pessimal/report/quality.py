@@ -109,6 +109,7 @@ def _certified(rows: pd.DataFrame, pessimistic: pd.DataFrame) -> str:
 
 def _draw(optimistic: pd.DataFrame, pessimistic: pd.DataFrame) -> Figure:
     data_sets = list(dict.fromkeys(optimistic.index.get_level_values("data")))
+    optimistic, pessimistic = optimistic.sort_index(), pessimistic.sort_index()
     figure = Figure(figsize=(5.4 * len(data_sets), 7.6), layout="constrained")
     axes = figure.subplots(len(CURVES), len(data_sets), squeeze=False)
     for i, (dashed, solid, name) in enumerate(CURVES.values()):

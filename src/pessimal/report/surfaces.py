@@ -14,7 +14,7 @@ from pessimal.report.readings import Reading
 from pessimal.report.wording import DATA_NAMES
 
 BLUE, BLACK, GREY = "#0072B2", "#000000", "#999999"
-_GRID = 25
+_GRID = 16
 
 
 def quadratic_surface(total: Vector, ratio: Vector, height: Vector) -> Vector:
