@@ -26,14 +26,16 @@ def tune(
     inner: Annotated[
         Literal["exact", "flip"] | None,
         typer.Option(
-            help="Pessimistic view: the exact worst case, or the paper's, which flips labels.",
+            help="Pessimistic view: make the exact worst case small, or the paper's stand-in for "
+            "it, which flips labels.",
             show_default="flip",
         ),
     ] = None,
     groups: Annotated[
         Literal["each", "one"] | None,
         typer.Option(
-            help="Pessimistic view, inner exact: one limit for each feature, or one for all.",
+            help="With --inner exact: one limit for each feature, or one for all, which is "
+            "solved to proved optimality.",
             show_default="each",
         ),
     ] = None,
@@ -78,6 +80,8 @@ def tune(
     given = {name: value for name, value in asked.items() if value is not None}
     if given and view == "optimistic":
         raise typer.BadParameter(f"--{min(given)} belongs to the pessimistic view.")
+    if groups == "one" and inner != "exact":
+        raise typer.BadParameter("--groups one needs --inner exact.")
     for path in (out, report):
         if path is not None:
             require_writable(path)
