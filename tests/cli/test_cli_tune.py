@@ -199,7 +199,7 @@ def test_one_limit_for_all_features_is_proved_against_the_exact_worst_case(
     assert (one_limit["inner"], one_limit["groups"]) == ("exact", "one")
     assert len({feature["box"] for feature in one_limit["features"]}) == 1
     assert one_limit["proved"]
-    # The audit, by a mixed-integer program, knows nothing of how the limit was found.
+    # The audit takes the box alone, and knows nothing of how it was found.
     assert one_limit["validation_loss"] == pytest.approx(one_limit["worst_loss"], abs=1e-6)
     assert one_limit["worst_loss_bound"] == pytest.approx(one_limit["worst_loss"], abs=1e-6)
 
