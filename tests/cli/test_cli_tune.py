@@ -13,6 +13,7 @@ from pessimal import Budget, OptimisticSVC, TuningProblem
 from pessimal.tabular import complete_rows, draw_rows, make_recipe, read_source, with_labels
 from pessimal.training.exact import largest_hinge
 from pessimal.training.near_optimal import near_optimal
+from pessimal.workflows import Settings, read_model, tune_table, write_model
 
 SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
 EXACTLY = ("--test-size", "0.95", "--inner", "exact")
@@ -236,3 +237,14 @@ def test_out_of_time_against_the_exact_worst_case_the_exit_code_is_3() -> None:
     content = json.loads(ended.out)
     assert content["stopped"] is True
     assert content["lower_bound"] <= content["worst_loss_bound"]
+
+
+def test_a_model_tuned_in_groups_of_features_can_be_read_again(tmp_path: Path) -> None:
+    table = with_labels(read_source("cancer"), None)
+    groups = [[0, 1, 2], [3, 4, 5, 6, 7, 8]]
+    settings = Settings(inner="exact", groups=groups, test_size=0.95, time_limit=1e-6)
+    run = tune_table(table, settings)
+    write_model(run.model, tmp_path / "model.json")
+    read = read_model(tmp_path / "model.json")
+    assert read.facts == run.model.facts
+    assert [len({read.box[j] for j in group}) for group in groups] == [1, 1]
