@@ -15,6 +15,7 @@ from pathlib import Path
 from instances import Instance
 
 import pessimal
+from pessimal.experiments.environment import processor
 
 _PACKAGES = ("pessimal", "numpy", "scipy", "cvxpy")
 
@@ -35,7 +36,7 @@ def describe() -> Machine:
     """Describe this machine."""
     page, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
     return Machine(
-        cpu=_cpu(),
+        cpu=processor(),
         cores=os.cpu_count() or 1,
         memory_gb=round(page * pages / 2**30, 1),
         system=f"{platform.system()} {platform.machine()}",
@@ -53,15 +54,6 @@ def _build() -> str:
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or "unknown"
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class TuningSolution:
     nodes : int
         Branch-and-bound nodes.
     method : str
-        ``"search"`` or ``"milp (solver)"``.
+        ``"search"``, ``"milp (solver)"``, or ``"worst case"`` for true pessimism.
     certificate : Certificate
         The inner problem solved again, by HiGHS.
     notes : tuple of str
@@ -92,7 +92,7 @@ class TuningSolution:
 
     @cached_property
     def exact_worst_case(self) -> WorstCase:
-        """Worst validation loss over all near-optimal models of the box (a MILP, on first use).
+        """Worst validation loss over all near-optimal models of the box, found on first use.
 
         It runs until it is proved, which can take long from some fifty validation points on;
         `worst_case` takes a time limit.

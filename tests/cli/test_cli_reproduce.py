@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command import run_command
 
-from pessimal.experiments import Failure, ReproduceResult, RunResult, Tally
+from pessimal.experiments import STUDIES, Failure, ReproduceResult, RunResult, Tally
 
 Asked = dict[str, object]
 
@@ -46,7 +46,7 @@ def test_all_studies_are_run_and_reported(
     asked = studies(ended())
     done = run_command("reproduce", "--quick", "--jobs", "2", "--out", tmp_path)
     assert done.code == 0
-    assert asked["names"] == ("limited-data", "perturbed", "transfer", "quality")
+    assert asked["names"] == tuple(STUDIES)
     assert (asked["quick"], asked["jobs"], asked["cluster"]) == (True, 2, None)
     assert asked["out"] == asked["reported"] == tmp_path
     assert f"Report written to {tmp_path / 'index.html'}." in done.out

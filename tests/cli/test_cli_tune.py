@@ -2,15 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from command import Ended, messy_file, messy_table, run_command
 
-from pessimal.errors import InvalidInputError
-from pessimal.workflows import Settings
+from pessimal import Budget, OptimisticSVC, TuningProblem
+from pessimal.tabular import complete_rows, draw_rows, make_recipe, read_source, with_labels
+from pessimal.training.exact import largest_hinge
+from pessimal.training.near_optimal import near_optimal
+from pessimal.workflows import Settings, read_model, tune_table, write_model
 
 SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
+EXACTLY = ("--test-size", "0.95", "--inner", "exact")
 
 
 @pytest.fixture(scope="module")
@@ -173,18 +179,72 @@ def test_options_of_the_pessimistic_view_are_refused_in_the_other() -> None:
         assert "belongs to the pessimistic view" in ended.err
 
 
-def test_options_of_the_pessimistic_view_reach_the_estimator(
-    monkeypatch: pytest.MonkeyPatch,
+def test_groups_without_the_exact_worst_case_are_refused() -> None:
+    for options in ((), ("--inner", "flip")):
+        ended = run_command("tune", "nowhere.csv", "--groups", "one", *options)
+        assert ended.code == 2
+        assert "--groups one needs --inner exact." in ended.err
+
+
+@pytest.fixture(scope="module")
+def one_limit() -> dict[str, Any]:
+    ended = run_command("tune", "cancer", *EXACTLY, "--groups", "one", "--json")
+    assert ended.code == 0, ended.err
+    loaded: dict[str, Any] = json.loads(ended.out)
+    return loaded
+
+
+def test_one_limit_for_all_features_is_proved_against_the_exact_worst_case(
+    one_limit: dict[str, Any],
 ) -> None:
-    asked: list[Settings] = []
+    assert (one_limit["inner"], one_limit["groups"]) == ("exact", "one")
+    assert len({feature["box"] for feature in one_limit["features"]}) == 1
+    assert one_limit["proved"]
+    # The audit takes the box alone, and knows nothing of how it was found.
+    assert one_limit["validation_loss"] == pytest.approx(one_limit["worst_loss"], abs=1e-6)
+    assert one_limit["worst_loss_bound"] == pytest.approx(one_limit["worst_loss"], abs=1e-6)
 
-    def stand_in(_: object, settings: Settings) -> None:
-        asked.append(settings)
-        raise InvalidInputError("enough")
 
-    monkeypatch.setattr("pessimal.workflows.tune_table", stand_in)
-    run_command("tune", "cancer", "--inner", "exact", "--groups", "one", "--epsilon", "0.1")
-    run_command("tune", "cancer", "--view", "optimistic", "--delta", "0.3")
-    assert [settings.options for settings in asked] == [{"inner": "exact", "groups": "one"}, {}]
-    assert [settings.view for settings in asked] == ["pessimistic", "optimistic"]
-    assert [(settings.epsilon, settings.delta) for settings in asked] == [(0.1, 0.0), (0.2, 0.3)]
+def test_no_single_limit_has_a_smaller_worst_case(one_limit: dict[str, Any]) -> None:
+    table = with_labels(read_source("cancer"), None)
+    kept, _ = draw_rows(table, 0.95, 0)
+    rows = complete_rows(table, kept, make_recipe(table.columns.iloc[kept], "drop", "refuse"), "")
+    model = OptimisticSVC(random_state=0).fit(rows.X, rows.y)  # for its split and scale alone
+    X, val = (rows.X - model.mean_) / model.scale_, model.validation_
+    problem = TuningProblem(X[~val], rows.y[~val], X[val], rows.y[val])
+    for limit in np.linspace(0.0, 1.0, 21):
+        models = near_optimal(problem, problem.box(limit), Budget(relative=0.2))
+        worst = largest_hinge(models, deadline=np.inf).upper_bound
+        assert worst >= one_limit["worst_loss"] - 1e-6
+
+
+def test_a_limit_for_each_feature_is_no_worse_and_says_what_is_not_proved(
+    one_limit: dict[str, Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "model.json"
+    ended = run_command("tune", "cancer", *EXACTLY, "--out", out)
+    assert ended.code == 0
+    facts = json.loads(out.read_text("utf-8"))["facts"]
+    assert facts["worst_loss"] <= one_limit["worst_loss"] + 1e-6
+    assert facts["lower_bound"] <= facts["worst_loss"] + 1e-6
+    assert ("No other limits do better" in ended.out) == facts["proved"]
+    assert ("The search ended without a proof" in ended.out) == (facts["status"] == "not proved")
+
+
+def test_out_of_time_against_the_exact_worst_case_the_exit_code_is_3() -> None:
+    ended = run_command("tune", "cancer", *EXACTLY, "--time-limit", "1e-6", "--json")
+    assert ended.code == 3
+    content = json.loads(ended.out)
+    assert content["stopped"] is True
+    assert content["lower_bound"] <= content["worst_loss_bound"]
+
+
+def test_a_model_tuned_in_groups_of_features_can_be_read_again(tmp_path: Path) -> None:
+    table = with_labels(read_source("cancer"), None)
+    groups = [[0, 1, 2], [3, 4, 5, 6, 7, 8]]
+    settings = Settings(inner="exact", groups=groups, test_size=0.95, time_limit=1e-6)
+    run = tune_table(table, settings)
+    write_model(run.model, tmp_path / "model.json")
+    read = read_model(tmp_path / "model.json")
+    assert read.facts == run.model.facts
+    assert [len({read.box[j] for j in group}) for group in groups] == [1, 1]

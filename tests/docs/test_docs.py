@@ -39,7 +39,13 @@ FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+).*?\n(?P<body>.*?)^(?P=indent)```$", re.M | re.S
 )
 
-PUBLIC = ("pessimal", "pessimal.datasets", "pessimal.training", "pessimal.auditing")
+PUBLIC = (
+    "pessimal",
+    "pessimal.datasets",
+    "pessimal.training",
+    "pessimal.auditing",
+    "pessimal.workflows",
+)
 """Packages whose every public name has an entry in the reference."""
 
 

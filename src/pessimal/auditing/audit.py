@@ -60,7 +60,7 @@ def audit(
         Where to compute the curves against ε; by default 0, 0.05, 0.1, 0.2 and 0.4. `epsilon`
         itself is added.
     time_limit : float, optional
-        Seconds for all mixed-integer programs together; what time cuts short keeps valid bounds.
+        Seconds for everything that branches; what time cuts short keeps valid bounds.
 
     Returns
     -------

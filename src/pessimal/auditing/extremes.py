@@ -1,7 +1,8 @@
 """The extremes of the near-optimal set Ψ on the validation data.
 
-The best loss and every score range are linear programs. The worst loss, the best and the worst
-error and the discrepancy are mixed-integer programs with proved bounds (`pessimal.worst_case`).
+The best loss and every score range are linear programs. The worst loss is a branch and bound, the
+best and the worst error and the discrepancy are mixed-integer programs, all with proved bounds
+(`pessimal.worst_case`).
 
 An error is ``y·score < 0``, so a score of 0 is none. Models that gain by such a score alone are
 not looked for, but the bounds allow for them.

@@ -26,14 +26,16 @@ def tune(
     inner: Annotated[
         Literal["exact", "flip"] | None,
         typer.Option(
-            help="Pessimistic view: the exact worst case, or the paper's, which flips labels.",
+            help="Pessimistic view: make the exact worst case small, or the paper's stand-in for "
+            "it, which flips labels.",
             show_default="flip",
         ),
     ] = None,
     groups: Annotated[
         Literal["each", "one"] | None,
         typer.Option(
-            help="Pessimistic view, inner exact: one limit for each feature, or one for all.",
+            help="With --inner exact: one limit for each feature, or one for all, which is "
+            "solved to proved optimality.",
             show_default="each",
         ),
     ] = None,
@@ -74,10 +76,11 @@ def tune(
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import Settings, tune_table, write_model
 
-    asked = {"inner": inner, "groups": groups}
-    given = {name: value for name, value in asked.items() if value is not None}
-    if given and view == "optimistic":
-        raise typer.BadParameter(f"--{min(given)} belongs to the pessimistic view.")
+    if view == "optimistic" and (inner or groups):
+        option = "--inner" if inner else "--groups"
+        raise typer.BadParameter(f"{option} belongs to the pessimistic view.")
+    if groups == "one" and inner != "exact":
+        raise typer.BadParameter("--groups one needs --inner exact.")
     for path in (out, report):
         if path is not None:
             require_writable(path)
@@ -86,6 +89,8 @@ def tune(
         table,
         Settings(
             view=view,
+            inner=inner or "flip",
+            groups=groups or "each",
             epsilon=epsilon,
             delta=delta,
             test_size=test_size,
@@ -95,7 +100,6 @@ def tune(
             seed=seed,
             curve=report is not None,
             verbose=True,
-            options=given,
         ),
     )
     if out is not None:

@@ -34,7 +34,7 @@ UNIFORM_SHARES = (0.0625, 0.125, 0.25, 0.5, 0.75)
 STEPS = (0.5, 0.25, 0.125)
 """Steps of the coordinate search, as shares of ``upper − lower``."""
 
-MILP_SHARE = 0.1
+WORST_CASE_SHARE = 0.1
 """Share of the seconds left that one worst case may take."""
 
 OWN_SHARE = 0.5
@@ -208,7 +208,7 @@ class _Run:
         while waiting and not self.met() and not self.spent():
             size = int(min(self.n_workers, self.max_boxes - self.judged))
             batch, waiting = waiting[:size], waiting[size:]
-            cutoff, seconds = self.value() - CUTOFF, MILP_SHARE * self.seconds_left()
+            cutoff, seconds = self.value() - CUTOFF, WORST_CASE_SHARE * self.seconds_left()
             answers = self.workers(
                 delayed(_judge)(self.folds, self.budget, box, cutoff, seconds) for box in batch
             )

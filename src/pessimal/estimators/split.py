@@ -137,7 +137,7 @@ class SplitClassifier(BoxClassifier):
 
     def __getattr__(self, name: str) -> Any:
         # Not a property: scikit-learn evaluates every property in dir(), hence in tab completion
-        # and in the page of a notebook, and this one is a mixed-integer program.
+        # and in the page of a notebook, and this one is a search.
         if name != "worst_case_loss_":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         check_is_fitted(self)

@@ -30,7 +30,7 @@ def describe_environment() -> dict[str, str]:
     (True, True)
     """
     return {
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "machine": f"{processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         **_installed(),
@@ -47,7 +47,8 @@ def _installed() -> dict[str, str]:
     return found
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Name the processor as the system does."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

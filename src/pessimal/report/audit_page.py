@@ -197,9 +197,9 @@ def computed(facts: Mapping[str, object]) -> Section:
     return Section(
         "How it was computed",
         (
-            "The least loss and the range of every score are linear programs; the worst loss and "
-            "the number of errors are mixed-integer programs with proved bounds; HiGHS solves "
-            "all of them.",
+            "The least loss and the range of every score are linear programs, the number of "
+            "errors is a mixed-integer program; HiGHS solves them. The worst loss is found by a "
+            "branch and bound of the package. All bounds are proved.",
         ),
         (Table("computed", "Settings and versions.", frame),),
     )

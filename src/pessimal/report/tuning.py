@@ -103,7 +103,7 @@ def _certificate(run: TuningRun) -> Section:
         "Certificate",
         (
             words.search_ended(run),
-            f"The answer was checked by solving its training problem again with HiGHS: "
+            f"The answer was checked by solving its inner problem again with HiGHS: "
             f"{'it holds' if check.ok else 'it does not hold'} to within {CERTIFICATE:g}.",
             *run.solution.notes,
         ),

@@ -8,8 +8,7 @@ stands beside logistic regression on the held-out rows, which neither of them ha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
+from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.tabular import (
@@ -34,11 +34,10 @@ from pessimal.tabular import (
     require_both_classes,
 )
 from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.views import Inner
 from pessimal.workflows.model import Fact, TunedModel
 
 View: TypeAlias = Literal["pessimistic", "optimistic"]
-
-_ESTIMATORS = {"pessimistic": PessimisticSVC, "optimistic": OptimisticSVC}
 
 _STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
 
@@ -53,6 +52,8 @@ class Settings:
     Attributes
     ----------
     view : {"pessimistic", "optimistic"}
+    inner, groups
+        As in `PessimisticSVC`; the optimistic view has neither.
     epsilon, delta : float
         A model trains well when its loss is at most ``(1 + epsilon)·least + delta``.
     test_size : float
@@ -67,11 +68,11 @@ class Settings:
         Whether to audit at several ε, for a picture.
     verbose : bool
         Whether to write incumbent and bound to standard error while tuning.
-    options : mapping
-        Further parameters of the view's estimator.
     """
 
     view: View = "pessimistic"
+    inner: Inner = "flip"
+    groups: GroupsSpec = "each"
     epsilon: float = 0.2
     delta: float = 0.0
     test_size: float = 0.25
@@ -81,7 +82,6 @@ class Settings:
     seed: int = 0
     curve: bool = False
     verbose: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -178,14 +178,17 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
 
 
 def _fit(rows: CompleteRows, settings: Settings) -> Any:
-    estimator = _ESTIMATORS[settings.view](
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        time_limit=settings.time_limit,
-        random_state=settings.seed,
-        verbose=int(settings.verbose),
-        **settings.options,
-    )
+    shared: dict[str, Any] = {
+        "epsilon": settings.epsilon,
+        "delta": settings.delta,
+        "time_limit": settings.time_limit,
+        "random_state": settings.seed,
+        "verbose": int(settings.verbose),
+    }
+    if settings.view == "optimistic":
+        estimator = OptimisticSVC(**shared)
+    else:
+        estimator = PessimisticSVC(inner=settings.inner, groups=settings.groups, **shared)
     with warnings.catch_warnings():
         # What was not proved is in the result, and is said with it.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -235,9 +238,10 @@ def _model(
 
 
 def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) -> dict[str, Fact]:
+    pessimistic = {"inner": settings.inner, "groups": str(settings.groups)}
     return {
         "view": settings.view,
-        **settings.options,
+        **(pessimistic if settings.view == "pessimistic" else {}),
         "epsilon": settings.epsilon,
         "delta": settings.delta,
         "seed": settings.seed,

@@ -12,6 +12,7 @@ _ENDED_BY = {
     Status.NODE_LIMIT: "The search stopped at its node limit",
     Status.INTERRUPTED: "The search was stopped by Ctrl-C, and the best model found is kept",
     Status.OPTIMAL: "The search ended, but the check of its answer failed",
+    Status.NOT_PROVED: "The search ended without a proof",
 }
 
 
@@ -31,11 +32,10 @@ def search_ended(run: TuningRun) -> str:
     if solution.proved:
         return (
             f"No other limits do better: objective {solution.objective:.4f}, proved in "
-            f"{solution.seconds:.1f} s by {solution.nodes} nodes and checked by a second program."
+            f"{solution.seconds:.1f} s (nodes: {solution.nodes}) and checked by a second program."
         )
-    ended = _ENDED_BY.get(solution.status, f"The search ended ({solution.status.value})")
     return (
-        f"{ended}: objective {solution.objective:.4f}, and no limits can go "
+        f"{_ENDED_BY[solution.status]}: objective {solution.objective:.4f}, and no limits can go "
         f"below {solution.lower_bound:.4f}. The model is usable; better limits may exist."
     )
 

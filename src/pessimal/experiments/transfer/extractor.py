@@ -8,9 +8,9 @@ when the process is killed. The files hold plain arrays; nothing is unpickled.
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import os
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.atomic import write_bytes
 from pessimal.errors import import_extra
 from pessimal.experiments.transfer import network
 from pessimal.experiments.transfer.images import ImageSet, checksum
@@ -96,11 +97,6 @@ def _read(path: Path) -> network.Weights | None:
 
 
 def _write(path: Path, weights: network.Weights) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-        try:
-            np.savez(part, **cast(dict[str, Any], weights))
-            part.close()
-            os.replace(part.name, path)
-        except BaseException:
-            os.unlink(part.name)
-            raise
+    archive = io.BytesIO()
+    np.savez(archive, **cast(dict[str, Any], weights))
+    write_bytes(path, archive.getvalue())
