@@ -30,7 +30,7 @@ MOST_GROUPS = 4
 MOST_SETS = 8
 """Sets of active hinges that a region takes over from the regions it lies in."""
 
-SMALLEST = 1e-6
+SMALLEST = 1e-9
 """Regions that are no wider than this share of the limits are not cut any further."""
 
 
