@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from pessimal.minimax.evaluations import Evaluations
+from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Leaf, Plane, corners
 from pessimal.problem import Mask, Matrix, Vector
 from pessimal.tolerances import BUDGET_SLACK, CUTOFF
@@ -43,14 +44,14 @@ class Region:
     low: Vector = field(compare=False)
     high: Vector = field(compare=False)
     sets: tuple[Mask, ...] = field(compare=False)
-    proof: Leaf | None = field(compare=False)
+    proof: Leaf = field(compare=False)
 
 
 def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
     """Branch until the best point is proved; return the proof."""
     groups = evaluations.groups
     width = groups.upper - groups.lower
-    regions = [Region(-np.inf, 0, groups.lower, groups.upper, (), None)]
+    regions = [_everything(groups)]
     too_small: list[Region] = []
     count = 1
     while regions and regions[0].bound < evaluations.best_value - CUTOFF:
@@ -70,7 +71,14 @@ def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
             count += 1
     leaves = regions + too_small
     evaluations.prove(min((region.bound for region in leaves), default=evaluations.best_value))
-    return [region.proof for region in leaves if region.proof is not None]
+    return [region.proof for region in leaves]
+
+
+def _everything(groups: Groups) -> Region:
+    """Return the region of all h; of no hinges at all, the loss is 0."""
+    plane = Plane(groups.lower, 0.0, np.zeros(len(groups)))
+    proof = Leaf(groups.lower, groups.upper, plane, (), np.zeros(0))
+    return Region(0.0, 0, groups.lower, groups.upper, (), proof)
 
 
 def _bounded(
