@@ -90,6 +90,9 @@ class Descent:
         """Minimise the largest linear model within the radius; return where, and its value."""
         groups = self.evaluations.groups
         models = [self.evaluations.slope(h, active) for active in self._sets.values()]
+        models = [model for model in models if np.isfinite(model[0])]
+        if not models:
+            return h, np.inf
         values = np.array([value for value, _ in models])
         gradients = np.array([gradient for _, gradient in models])
         reach = radius * self._width
