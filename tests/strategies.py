@@ -37,6 +37,31 @@ def problems(draw: st.DrawFn, n_features: int | None = None) -> TuningProblem:
     )
 
 
+@st.composite
+def uneven_problems(draw: st.DrawFn) -> TuningProblem:
+    """Draw a problem with points of weight 0, one lower limit, and perhaps a closed feature."""
+    problem = draw(problems())
+    upper = problem.upper.copy()
+    if len(upper) > 1 and draw(st.booleans()):
+        upper[draw(st.integers(0, 1))] = 0.0
+    lower = 0.0 if draw(st.booleans()) else float(min(upper.min(), problem.lower.min()))
+    train_weight = draw(_array(st.sampled_from((0.0, 1.0, 5.0)), problem.n_train))
+    for label in (-1.0, 1.0):
+        train_weight[np.argmax(problem.y_train == label)] = 2.0
+    val_weight = draw(_array(st.sampled_from((0.0, 1.0, 5.0)), problem.n_val))
+    val_weight[0] += 0.5
+    return TuningProblem(
+        problem.X_train,
+        problem.y_train,
+        problem.X_val,
+        problem.y_val,
+        lower=lower,
+        upper=upper,
+        train_weight=train_weight,
+        val_weight=val_weight,
+    )
+
+
 def budgets() -> st.SearchStrategy[Budget]:
     """Draw a budget, the paper's (ε, δ) = (0, 0) first."""
     return st.builds(Budget, st.sampled_from((0.0, 0.2, 1.0)), st.sampled_from((0.0, 0.1)))

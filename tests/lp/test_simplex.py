@@ -286,3 +286,20 @@ def test_multipliers_prove_the_optimum() -> None:
         largest = np.where(z < program.kink - TOLERANCE, program.slope_left, program.slope_right)
         assert (y >= np.where(z <= program.low + TOLERANCE, -np.inf, smallest) - TOLERANCE).all()
         assert (y <= np.where(z >= program.high - TOLERANCE, np.inf, largest) + TOLERANCE).all()
+
+
+def test_rows_that_are_almost_parallel_leave_no_rounding_behind() -> None:
+    # A dictionary in which both are nonbasic is next to singular; those after it need not suffer.
+    for rng, drawn in programs("bounded"):
+        rows = np.append(np.arange(len(drawn.A)), np.arange(len(drawn.A))[:3])
+        A = drawn.A[rows]
+        A[len(drawn.A) :] += 1e-8 * rng.normal(size=A[len(drawn.A) :].shape)
+        each = np.append(np.arange(A.shape[1]), A.shape[1] + rows)
+        ends, costs = (drawn.low, drawn.high), (drawn.slope_left, drawn.slope_right, drawn.kink)
+        program = Program(A, *(of[each] for of in ends + costs))
+        dictionary = program.dictionary()
+        for _ in range(20):
+            dictionary.set_bounds(*random_bounds(rng, program))
+            dictionary.solve(np.inf)
+            z = dictionary.values()
+            assert program.rows @ z[: A.shape[1]] == pytest.approx(z, abs=1e-6)

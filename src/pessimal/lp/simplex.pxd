@@ -2,7 +2,7 @@ cimport cython
 from pessimal.lp.dictionary cimport Dictionary
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
-cdef double INF, PIVOT, HARRIS, PERTURBATION, GOLDEN, LP_FEASIBILITY
+cdef double INF, PIVOT, HARRIS, SMALL_PIVOT, PERTURBATION, GOLDEN, LP_FEASIBILITY
 cdef Py_ssize_t REFACTOR_AFTER
 
 
@@ -14,7 +14,7 @@ cdef class Simplex(Dictionary):
     cpdef int solve(self, double cutoff) noexcept
     cdef void perturb(self) noexcept
     cdef void unperturb(self) noexcept
-    @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, worst=double, target=double, own=double)
+    @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, worst=double, target=double, own=double, magnitude=double)
     cdef int iterate(self, double cutoff, Py_ssize_t n_steps, bint bland) noexcept
     @cython.locals(limit=double, step=double, largest=double, ratio=double)
     cdef double entering(self, Py_ssize_t row, Py_ssize_t direction, bint bland) noexcept

@@ -17,6 +17,7 @@ from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 INF = np.inf
 HARRIS = 1e-10  # how far a multiplier may overstep for the sake of a larger pivot
 REFACTOR_AFTER = 60  # pivots between two recomputations from the data
+SMALL_PIVOT = 1e-5  # one that is smaller, or larger than its inverse, leaves too much rounding
 PERTURBATION = 1e-4  # size of the random costs that settle ties
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly over [0, 1)
 
@@ -121,7 +122,11 @@ class Simplex(Dictionary):
                 self.objective += own * worst
             else:
                 self.objective += step * worst
+                magnitude = abs(self.D[row, self.column])
                 self.pivot(row, self.column, target, direction, step)
+                if not SMALL_PIVOT < magnitude < 1.0 / SMALL_PIVOT:
+                    self.refactor()
+                    self.objective = self.dual_objective()
         return STALLED
 
     def entering(self, row: int, direction: int, bland: bool) -> float:

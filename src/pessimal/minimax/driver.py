@@ -8,7 +8,6 @@ best case. Few groups are then branched on until bound and answer meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.minimax.descent import Descent
 from pessimal.minimax.evaluations import Evaluations, Stop
-from pessimal.minimax.groups import Groups, GroupsSpec, groups_of
+from pessimal.minimax.groups import GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
 from pessimal.minimax.regions import MOST_GROUPS, minimise_in_regions
@@ -28,7 +27,7 @@ from pessimal.ties import largest_box
 from pessimal.tolerances import OPTIMAL_GAP
 
 START_NODES = 2000
-"""Nodes spent on each of the problems whose boxes are starts."""
+"""Nodes that may be spent on each of the problems whose boxes are starts, beside all others."""
 
 
 def minimise_worst_case(
@@ -37,80 +36,97 @@ def minimise_worst_case(
     """Find the box, in groups, whose exact worst case is smallest."""
     in_groups = groups_of(problem, groups)
     evaluations = Evaluations(problem, budget, in_groups, limits)
-    leaves: list[Leaf] = []
+    notes: tuple[str, ...] = ()
     try:
-        if len(in_groups) == 1:
-            leaves = minimise_on_line(evaluations)
-            status = Status.OPTIMAL
-        else:
-            leaves, status = _several(problem, budget, in_groups, evaluations)
+        status = _one(evaluations) if len(in_groups) == 1 else _several(evaluations)
     except Stop as stop:
         status = stop.status
-    except SolverError:
-        status = Status.NOT_PROVED
+    except SolverError as error:
+        status, notes = Status.NOT_PROVED, (str(error),)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     best = evaluations.best or evaluations.first_glance()
-    bound = evaluations.lower_bound
-    if status is Status.OPTIMAL and leaves:
-        bound = min(check_leaf(problem, budget, in_groups, leaf) for leaf in leaves)
-        if bound < best.value - OPTIMAL_GAP:
-            status = Status.NOT_PROVED
     return Outcome(
         w=best.u[:-1],
         b=float(best.u[-1]),
         box=in_groups.box(best.h),
-        lower_bound=min(bound, best.value),
+        lower_bound=min(evaluations.lower_bound, best.value),
         status=status,
         nodes=evaluations.nodes,
+        notes=notes,
     )
 
 
-def _several(
-    problem: TuningProblem, budget: Budget, groups: Groups, evaluations: Evaluations
-) -> tuple[list[Leaf], Status]:
+def _one(evaluations: Evaluations) -> Status:
+    return _confirm(evaluations, minimise_on_line(evaluations))
+
+
+def _several(evaluations: Evaluations) -> Status:
     """Descend from several starts, then prove what can be proved."""
-    starts, optimistic_bound = _starts(problem, budget, groups, evaluations)
-    evaluations.prove(optimistic_bound)
-    descent = Descent(evaluations)
+    groups = evaluations.groups
+    starts = _starts(evaluations)
     for h in starts:  # first, so that a limit cannot leave any of them out
         evaluations.at(h, evaluations.best_value)
+    if np.array_equal(groups.lower, groups.upper):  # nothing to choose
+        evaluations.prove(evaluations.best_value)
+    descent = Descent(evaluations)
     for h in starts:
         if evaluations.met:
-            return [], Status.OPTIMAL
+            return Status.OPTIMAL
         descent.improve(h)
     if evaluations.met:
-        return [], Status.OPTIMAL
+        return Status.OPTIMAL
     if len(groups) > MOST_GROUPS:
-        return [], Status.NOT_PROVED
-    return minimise_in_regions(evaluations), Status.OPTIMAL
+        return Status.NOT_PROVED
+    certain = evaluations.lower_bound
+    return _confirm(evaluations, minimise_in_regions(evaluations), certain)
 
 
-def _best_single_limit(problem: TuningProblem, budget: Budget, limits: Limits) -> Iterator[Vector]:
-    """Return the box of the best single limit, if the features can share one."""
+def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float = 0.0) -> Status:
+    """Let the lower bound be what HiGHS confirms of a proof, or what is `certain` without it."""
+    bound = evaluations.best_value
+    for leaf in leaves:
+        evaluations.check_time()
+        problem, budget = evaluations.problem, evaluations.budget
+        bound = min(bound, check_leaf(problem, budget, evaluations.groups, leaf))
+    evaluations.lower_bound = max(certain, bound)
+    proved = evaluations.lower_bound >= evaluations.best_value - OPTIMAL_GAP
+    return Status.OPTIMAL if proved else Status.NOT_PROVED
+
+
+def _starts(evaluations: Evaluations) -> list[Vector]:
+    """Return hyperparameters to start from; the searches that find them leave a bound, too."""
+    problem, budget, groups = evaluations.problem, evaluations.budget, evaluations.groups
+    _find_single_limit(evaluations)
+    starts = [] if evaluations.best is None else [evaluations.best.h]
+    optimistic = _heeding_interrupts(search_optimistic(problem, evaluations.rest(START_NODES)))
+    evaluations.prove(optimistic.lower_bound)
+    everyone = np.ones(problem.n_val, dtype=np.bool_)
+    paper = _heeding_interrupts(
+        search_pessimistic(problem, budget, everyone, evaluations.rest(START_NODES))
+    )
+    w, b = optimistic.w, optimistic.b
+    largest = largest_box(problem, Budget(), None, w, b, optimistic.box)
+    boxes = (optimistic.box, largest, paper.box, problem.upper)
+    return starts + [groups.around(box) for box in boxes]
+
+
+def _find_single_limit(evaluations: Evaluations) -> None:
+    """Let the best point be the best single limit, if the features can share one."""
+    problem, budget = evaluations.problem, evaluations.budget
     if np.ptp(problem.lower) > 0.0:
         return
+    limits = evaluations.rest(START_NODES)
     line = Evaluations(problem, budget, groups_of(problem, "one"), limits)
-    with suppress(Stop):
+    with suppress(Stop, SolverError):
         minimise_on_line(line)
     if line.best is not None:
-        yield line.groups.box(line.best.h)
+        box = line.groups.box(line.best.h)
+        evaluations.best = replace(line.best, h=evaluations.groups.around(box))
 
 
-def _starts(
-    problem: TuningProblem, budget: Budget, groups: Groups, evaluations: Evaluations
-) -> tuple[list[Vector], float]:
-    """Boxes to start from, and the lower bound found on the way."""
-    limits = replace(evaluations.limits, callback=None, node_limit=START_NODES)
-    optimistic = search_optimistic(problem, limits)
-    everyone = np.ones(problem.n_val, dtype=np.bool_)
-    paper = search_pessimistic(problem, budget, everyone, limits)
-    w, b = optimistic.w, optimistic.b
-    boxes = [
-        *_best_single_limit(problem, budget, limits),
-        optimistic.box,
-        largest_box(problem, Budget(), None, w, b, optimistic.box),
-        paper.box,
-        problem.upper,
-    ]
-    return [groups.around(box) for box in boxes], optimistic.lower_bound
+def _heeding_interrupts(outcome: Outcome) -> Outcome:
+    """Pass on a Ctrl-C that a search has taken for its own."""
+    if outcome.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return outcome

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pessimal.errors import SolverError
 from pessimal.minimax.groups import Groups
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress
@@ -43,8 +42,9 @@ class Evaluations:
     def __init__(
         self, problem: TuningProblem, budget: Budget, groups: Groups, limits: Limits
     ) -> None:
-        self.groups = groups
+        self.problem = problem
         self.budget = budget
+        self.groups = groups
         self.limits = limits
         self.cases = WorstCases(problem, budget)
         self.best: Point | None = None
@@ -69,14 +69,13 @@ class Evaluations:
 
     def at(self, h: Vector, enough: float = np.inf) -> Point:
         """Find the worst case of h; any loss that is `enough` will do instead."""
+        self.check_time()
         box = self.groups.box(h)
         limit = self.cases.limit(box)
         worst = self.cases.worst(box, limit, enough, self._deadline, self._nodes_left())
         self.nodes += worst.nodes
         if worst.value < enough and worst.upper_bound > worst.value:
             raise Stop(self._why())
-        if worst.value == -np.inf:
-            raise SolverError("no model was found that trains as well as the best one")
         point = Point(h, limit, worst.value, worst.u, self.cases.active(worst.u))
         if point.value < min(self.best_value, enough):
             self.best = point
@@ -115,10 +114,27 @@ class Evaluations:
         self.lower_bound = max(self.lower_bound, bound)
         self._report()
 
+    def rest(self, most_nodes: int) -> Limits:
+        """Limits of a search that this one waits for, `most_nodes` of them."""
+        left = self._nodes_left()
+        seconds = None if self.limits.time_limit is None else self._deadline - time.perf_counter()
+        return replace(
+            self.limits,
+            time_limit=None if seconds is None else max(0.0, seconds),
+            node_limit=most_nodes if left is None else min(left, most_nodes),
+            callback=None,
+        )
+
     def check(self) -> None:
         """Raise `Stop` if a limit has been reached."""
-        if time.perf_counter() > self._deadline or self._nodes_left() == 0:
-            raise Stop(self._why())
+        self.check_time()
+        if self._nodes_left() == 0:
+            raise Stop(Status.NODE_LIMIT)
+
+    def check_time(self) -> None:
+        """Raise `Stop` if time is over; an evaluation minds the nodes itself."""
+        if time.perf_counter() > self._deadline:
+            raise Stop(Status.TIME_LIMIT)
 
     @property
     def _deadline(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -83,11 +84,16 @@ def groups_of(problem: TuningProblem, groups: GroupsSpec) -> Groups:
 def _from_lists(groups: Sequence[Sequence[int]], n_features: int) -> NDArray[np.intp]:
     of_feature = np.full(n_features, -1, np.intp)
     remedy = f"name each of the features 0 to {n_features - 1} in exactly one group"
-    for number, members in enumerate(groups):
-        if len(members) == 0:
+    try:
+        lists = [list(members) for members in groups]
+    except TypeError:
+        raise InvalidInputError(f"groups is {groups!r}; pass lists, and {remedy}") from None
+    for number, members in enumerate(lists):
+        if not members:
             raise InvalidInputError(f"groups[{number}] is empty; {remedy}")
         for j in members:
-            if not 0 <= j < n_features:
+            whole = isinstance(j, Integral) and not isinstance(j, bool)
+            if not (whole and 0 <= j < n_features):
                 raise InvalidInputError(f"groups[{number}] names feature {j!r}; {remedy}")
             if of_feature[j] >= 0:
                 raise InvalidInputError(f"groups names feature {j} twice; {remedy}")

@@ -17,12 +17,14 @@ import heapq
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linprog
 
-from pessimal.minimax.evaluations import Evaluations
+from pessimal.minimax.evaluations import Evaluations, Stop
+from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Leaf, Plane, corners
 from pessimal.problem import Mask, Matrix, Vector
+from pessimal.solution import Status
 from pessimal.tolerances import BUDGET_SLACK, CUTOFF
+from pessimal.training.linear import Program, WarmProgram
 
 MOST_GROUPS = 4
 """With more groups a region has too many corners, and there are too many regions."""
@@ -30,7 +32,10 @@ MOST_GROUPS = 4
 MOST_SETS = 8
 """Sets of active hinges that a region takes over from the regions it lies in."""
 
-SMALLEST = 1e-6
+MOST_REGIONS = 10_000
+"""Regions looked at before the bound is left as it is: without slack there is no end to them."""
+
+SMALLEST = 1e-9
 """Regions that are no wider than this share of the limits are not cut any further."""
 
 
@@ -43,17 +48,19 @@ class Region:
     low: Vector = field(compare=False)
     high: Vector = field(compare=False)
     sets: tuple[Mask, ...] = field(compare=False)
-    proof: Leaf | None = field(compare=False)
+    proof: Leaf = field(compare=False)
 
 
 def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
     """Branch until the best point is proved; return the proof."""
     groups = evaluations.groups
     width = groups.upper - groups.lower
-    regions = [Region(-np.inf, 0, groups.lower, groups.upper, (), None)]
+    regions = [_everything(groups)]
     too_small: list[Region] = []
     count = 1
     while regions and regions[0].bound < evaluations.best_value - CUTOFF:
+        if count > MOST_REGIONS:
+            raise Stop(Status.NOT_PROVED)
         evaluations.check()
         evaluations.prove(min(region.bound for region in (regions[0], *too_small)))
         region = heapq.heappop(regions)
@@ -68,9 +75,17 @@ def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
             (high if side == 0 else low)[longest] = middle
             heapq.heappush(regions, _bounded(evaluations, region, low, high, count))
             count += 1
+            evaluations.nodes += 1  # a region is a node, too
     leaves = regions + too_small
     evaluations.prove(min((region.bound for region in leaves), default=evaluations.best_value))
-    return [region.proof for region in leaves if region.proof is not None]
+    return [region.proof for region in leaves]
+
+
+def _everything(groups: Groups) -> Region:
+    """Return the region of all h; of no hinges at all, the loss is 0."""
+    plane = Plane(groups.lower, 0.0, np.zeros(len(groups)))
+    proof = Leaf(groups.lower, groups.upper, plane, (), np.zeros(0))
+    return Region(0.0, 0, groups.lower, groups.upper, (), proof)
 
 
 def _bounded(
@@ -83,7 +98,7 @@ def _bounded(
     bound, proof = parent.bound, parent.proof
     for training in (_shared(evaluations, high), _tangent(evaluations, centre.h)):
         losses = _corner_losses(evaluations, training, low, high, sets)
-        value, average = _game(losses)
+        value, average = _game(losses, evaluations.best_value)
         if value > bound:
             bound, proof = value, Leaf(low, high, training, sets, average)
         if bound >= evaluations.best_value - CUTOFF:
@@ -117,20 +132,28 @@ def _corner_losses(
     return losses
 
 
-def _game(losses: Matrix) -> tuple[float, Vector]:
+def _game(losses: Matrix, enough: float) -> tuple[float, Vector]:
     """Largest guaranteed average: max over λ of min over columns of λ·losses, and that λ."""
     n_sets, n_corners = losses.shape
-    if not np.isfinite(losses).all():
-        return -np.inf, np.full(n_sets, 1.0 / n_sets)
-    answer = linprog(
-        c=np.append(np.zeros(n_sets), -1.0),
-        A_ub=np.column_stack([-losses.T, np.ones(n_corners)]),
-        b_ub=np.zeros(n_corners),
-        A_eq=np.append(np.ones(n_sets), 0.0)[None, :],
-        b_eq=[1.0],
-        bounds=[*[(0.0, 1.0)] * n_sets, (None, None)],
+    best = int(np.argmax(losses.min(axis=1)))
+    alone = float(losses[best].min())
+    # One set will do if it bounds well enough, or if no average can do better.
+    if alone >= enough or alone >= losses.max(axis=0).min() or not np.isfinite(losses).all():
+        return alone, np.eye(n_sets)[best]
+    game = Program(
+        cost=np.append(np.zeros(n_sets), -1.0),
+        matrix=np.vstack(
+            [
+                np.column_stack([losses.T, -np.ones(n_corners)]),
+                np.append(np.ones(n_sets), 0.0),
+            ]
+        ),
+        row_lower=np.append(np.zeros(n_corners), 1.0),
+        row_upper=np.append(np.full(n_corners, np.inf), 1.0),
+        lower=np.append(np.zeros(n_sets), -np.inf),
+        upper=np.full(n_sets + 1, np.inf),
     )
-    average = np.full(n_sets, 1.0) if answer.x is None else np.clip(answer.x[:-1], 0.0, None)
+    average = np.clip(WarmProgram(game).minimise()[:-1], 0.0, None)
     average /= average.sum()
     # Recomputed from the weights: a valid bound whatever the solver's tolerances.
     return float((average @ losses).min()), average

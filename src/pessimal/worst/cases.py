@@ -80,10 +80,7 @@ class WorstCases:
         deadline: float = np.inf,
         node_limit: int | None = None,
     ) -> Worst:
-        """Largest validation loss, or any that is `enough`, among the models within a limit.
-
-        Where there is no model at all the value is −∞.
-        """
+        """Largest validation loss, or any that is `enough`, among the models within a limit."""
         tree = self._tree
         self._models.move_to(box, limit)
         tree.start(enough)
@@ -92,6 +89,11 @@ class WorstCases:
             left -= _NODES_BETWEEN_LOOKS
             if time.perf_counter() > deadline:
                 break
+        if tree.best == -np.inf:
+            raise SolverError(
+                "no model was found that trains as well as the best one; features of very "
+                "different scale are the usual cause, so standardise them"
+            )
         return Worst(tree.worst_model(), tree.best, tree.upper_bound(), tree.nodes)
 
     def glance(self, box: Vector, limit: float) -> float:
