@@ -1,8 +1,8 @@
 """From a tuning problem to the box of least worst case: where to start, what to prove.
 
 One group is a line, solved to proved optimality. With more, descent goes from the best single
-limit, the boxes of the optimistic and of the paper's pessimistic problem and the widest box, so the
-answer is no worse than any of them. The optimistic optimum is a lower bound: no box has a better
+limit, the boxes of the optimistic and of the paper's pessimistic problem, smallest and largest, and
+the widest box, the best of them first, so the answer is no worse than any of them. The optimistic optimum is a lower bound: no box has a better
 best case. Few groups are then branched on until bound and answer meet.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -21,14 +22,17 @@ from pessimal.minimax.groups import Groups, GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
 from pessimal.minimax.regions import MOST_GROUPS, minimise_in_regions
-from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
-from pessimal.ties import largest_box
+from pessimal.ties import largest_box, smallest_box
 from pessimal.tolerances import OPTIMAL_GAP
 
 START_NODES = 2000
 """Nodes spent on each of the problems whose boxes are starts."""
+
+START_SHARE = 0.25
+"""Of the time limit, for each of the three problems: enough is left to evaluate their boxes."""
 
 
 def minimise_worst_case(
@@ -73,12 +77,12 @@ def _several(
     starts, optimistic_bound = _starts(problem, budget, groups, evaluations)
     evaluations.prove(optimistic_bound)
     descent = Descent(evaluations)
-    for h in starts:  # first, so that a limit cannot leave any of them out
-        evaluations.at(h, evaluations.best_value)
-    for h in starts:
+    # All of them first, so that a limit does not leave any out.
+    points = [evaluations.at(h, evaluations.best_value) for h in starts]
+    for point in sorted(points, key=attrgetter("value")):
         if evaluations.met:
             return [], Status.OPTIMAL
-        descent.improve(h)
+        descent.improve(point.h)
     if evaluations.met:
         return [], Status.OPTIMAL
     if len(groups) > MOST_GROUPS:
@@ -101,16 +105,26 @@ def _starts(
     problem: TuningProblem, budget: Budget, groups: Groups, evaluations: Evaluations
 ) -> tuple[list[Vector], float]:
     """Boxes to start from, and the lower bound found on the way."""
-    limits = replace(evaluations.limits, callback=None, node_limit=START_NODES)
+    limits = evaluations.limits
+    seconds = None if limits.time_limit is None else START_SHARE * limits.time_limit
+    limits = replace(limits, callback=None, node_limit=START_NODES, time_limit=seconds)
     optimistic = search_optimistic(problem, limits)
     everyone = np.ones(problem.n_val, dtype=np.bool_)
     paper = search_pessimistic(problem, budget, everyone, limits)
-    w, b = optimistic.w, optimistic.b
     boxes = [
         *_best_single_limit(problem, budget, limits),
-        optimistic.box,
-        largest_box(problem, Budget(), None, w, b, optimistic.box),
-        paper.box,
+        *_tied(problem, Budget(), None, optimistic),
+        *_tied(problem, budget, everyone, paper),
         problem.upper,
     ]
-    return [groups.around(box) for box in boxes], optimistic.lower_bound
+    starts = {h.tobytes(): h for h in map(groups.around, boxes)}
+    return list(starts.values()), optimistic.lower_bound
+
+
+def _tied(
+    problem: TuningProblem, budget: Budget, flipped: Mask | None, outcome: Outcome
+) -> Iterator[Vector]:
+    """Yield the boxes of one optimal model: as found, the smallest, the largest."""
+    yield outcome.box
+    for tie_break in (smallest_box, largest_box):
+        yield tie_break(problem, budget, flipped, outcome.w, outcome.b, outcome.box)

@@ -12,7 +12,7 @@ from pessimal.minimax.groups import Groups
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress
 from pessimal.solution import Status
-from pessimal.tolerances import BUDGET_SLACK, CUTOFF
+from pessimal.tolerances import BUDGET_SLACK, OPTIMAL_GAP
 from pessimal.worst.cases import WorstCases
 
 SECONDS_BETWEEN_CALLS = 0.2
@@ -56,7 +56,7 @@ class Evaluations:
     @property
     def met(self) -> bool:
         """Whether the best value has met the lower bound."""
-        return self.best_value <= self.lower_bound + CUTOFF
+        return self.best_value <= self.lower_bound + OPTIMAL_GAP
 
     @property
     def best_value(self) -> float:
