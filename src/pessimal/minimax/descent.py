@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import linprog
 
 from pessimal.minimax.evaluations import Evaluations, Point
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import CUTOFF
+from pessimal.training.linear import Program, WarmProgram
 
 MOST_SETS = 30
 """Sets of active hinges remembered, the latest."""
@@ -94,15 +94,16 @@ class Descent:
         gradients = np.array([gradient for _, gradient in models])
         reach = radius * self._width
         low, high = np.maximum(groups.lower, h - reach), np.minimum(groups.upper, h + reach)
-        answer = linprog(
-            c=np.append(np.zeros(len(h)), 1.0),
-            A_ub=np.column_stack([gradients, -np.ones(len(values))]),
-            b_ub=gradients @ h - values,
-            bounds=[*zip(low, high, strict=True), (None, None)],
+        program = Program(
+            cost=np.append(np.zeros(len(h)), 1.0),
+            matrix=np.column_stack([gradients, -np.ones(len(values))]),
+            row_lower=np.full(len(values), -np.inf),
+            row_upper=gradients @ h - values,
+            lower=np.append(low, -np.inf),
+            upper=np.append(high, np.inf),
         )
-        if answer.x is None:
-            return h, np.inf
-        return np.clip(answer.x[:-1], low, high), float(answer.fun)
+        step = WarmProgram(program).minimise()
+        return np.clip(step[:-1], low, high), float(step[-1])
 
     def _moves(self, h: Vector) -> Iterator[Vector]:
         """Move one hyperparameter, then all at once."""
