@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from comparison import Group, all_wrong_claims, losses, solvers_of, summarise
+from grouping import split_by
 from instances import Instance
 from machine import Machine, StartUp
 from rows import FAILED, LIMIT, NOT_PROVED, OURS, TOO_LARGE, Row, by_instance
@@ -82,14 +83,6 @@ def view_of(instance: Instance) -> str:
     if instance.view == "optimistic":
         return "optimistic"
     return f"pessimistic, ε = {instance.epsilon:g}"
-
-
-def split_by(group: Group, label: Callable[[Instance], str]) -> dict[str, Group]:
-    """Split a group by a label, in order of appearance."""
-    parts: dict[str, dict[Instance, dict[str, Row]]] = {}
-    for instance, rows in group.items():
-        parts.setdefault(label(instance), {})[instance] = dict(rows)
-    return dict(parts)
 
 
 def _size(instance: Instance) -> str:

@@ -28,7 +28,7 @@ from pessimal.solution import Outcome, Status
 from pessimal.ties import largest_box, smallest_box
 from pessimal.tolerances import OPTIMAL_GAP
 
-START_NODES = 2000
+START_NODES = 10_000
 """Nodes spent on each of the problems whose boxes are starts."""
 
 START_SHARE = 0.25
