@@ -79,7 +79,7 @@ def _boxes(answers: checks.Answers) -> list[str]:
         "validation loss of all models that train within (1 + ε) times the least training loss, "
         "plus δ:",
         "- the optimistic view's, and the paper's pessimistic view's with all labels flipped "
-        f"(`{boxes.PAPER_NODES:,}` nodes of the search, proved or not), both as small as their "
+        f"({boxes.PAPER_NODES:,} nodes of the search, proved or not), both as small as their "
         "model allows;\n"
         f'- ours with `groups="one"`, one limit for all features; and with `groups="each"`, one '
         f"limit a feature, within {boxes.EACH_LIMIT:g} s.",
