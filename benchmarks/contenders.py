@@ -4,8 +4,7 @@ The MILP solvers get the paper's single-level program as it is: every M proved, 
 the training budget at most 1000 where the data prove no smaller bound; no start, no cut, no tail,
 no second solve. Only the solver's own run is timed.
 
-Times are CPU seconds of the process. On a machine that others use too, the clock charges a run of
-many milliseconds for their turns on the processor, and one of less than a millisecond hardly ever.
+Times are CPU seconds of the process.
 
 The package's adaptors ask Gurobi and CPLEX for tolerances of 1e-9, for with their own the
 integrality tolerance leaks through the Ms; HiGHS and SCIP keep theirs. ``gurobi-default`` and
@@ -17,18 +16,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from instances import Instance
 from rows import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE, Row
+from timing import certificates_timed
 
-from pessimal import solve_optimistic, solve_pessimistic, views
+from pessimal import solve_optimistic, solve_pessimistic
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import SolverError
 from pessimal.milp import MULTIPLIER_CAP
@@ -63,7 +61,7 @@ def run(instance: Instance, contender: str, limit: float) -> Row:
 
 def _search(instance: Instance, limit: float) -> Row:
     problem = instance.problem()
-    with _certificates_timed() as checks:
+    with certificates_timed() as checks:
         started = time.process_time()
         if instance.view == "optimistic":
             solution = solve_optimistic(problem, time_limit=limit)
@@ -85,21 +83,6 @@ def _search(instance: Instance, limit: float) -> Row:
         certificate_seconds=sum(checks),
         nodes=solution.nodes,
     )
-
-
-@contextmanager
-def _certificates_timed() -> Iterator[list[float]]:
-    """Collect the CPU seconds of the checks at the end of each view, which are timed apart."""
-    checks: list[float] = []
-
-    def timed(*arguments: Any) -> Certificate:
-        started = time.process_time()
-        certificate = certify(*arguments)
-        checks.append(time.process_time() - started)
-        return certificate
-
-    with mock.patch.object(views, "certify", timed):
-        yield checks
 
 
 @dataclass(frozen=True, eq=False)

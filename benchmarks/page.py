@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from comparison import Group, all_wrong_claims, losses, solvers_of, summarise
+from grouping import split_by
 from instances import Instance
 from machine import Machine, StartUp
 from rows import FAILED, LIMIT, NOT_PROVED, OURS, TOO_LARGE, Row, by_instance
+from wording import seconds, table, times
 
 FIGURE = "solvers"
 BOTH = "both data sets"
@@ -84,14 +85,6 @@ def view_of(instance: Instance) -> str:
     return f"pessimistic, ε = {instance.epsilon:g}"
 
 
-def split_by(group: Group, label: Callable[[Instance], str]) -> dict[str, Group]:
-    """Split a group by a label, in order of appearance."""
-    parts: dict[str, dict[Instance, dict[str, Row]]] = {}
-    for instance, rows in group.items():
-        parts.setdefault(label(instance), {})[instance] = dict(rows)
-    return dict(parts)
-
-
 def _size(instance: Instance) -> str:
     return f"{instance.data}, {instance.n_train}"
 
@@ -141,14 +134,14 @@ def _summary_table(group: Group, label: Callable[[Instance], str], totals: bool)
                         str(fit),
                         f"{100 * summary.proved / fit:.0f} %",
                         str(summary.wrong),
-                        ("≥ " if summary.unproved > fit / 2 else "") + _seconds(summary.median),
-                        over + _seconds(summary.worst),
-                        _times(summary.ratio_of_medians),
-                        _times(summary.median_ratio),
+                        ("≥ " if summary.unproved > fit / 2 else "") + seconds(summary.median),
+                        over + seconds(summary.worst),
+                        times(summary.ratio_of_medians),
+                        times(summary.median_ratio),
                     ]
                 )
     head = ["view", "data", "solver", "instances", "proved", "wrong", "median", "worst"]
-    return _table([*head, "ratio of medians", "median of ratios"], lines)
+    return table([*head, "ratio of medians", "median of ratios"], lines)
 
 
 def _losses(group: Group) -> str:
@@ -165,13 +158,13 @@ def _losses(group: Group) -> str:
         [
             pair.row.instance.key,
             pair.row.solver,
-            _seconds(pair.seconds),
-            ("≥ " if pair.ours.status == LIMIT else "") + _seconds(pair.our_seconds),
+            seconds(pair.seconds),
+            ("≥ " if pair.ours.status == LIMIT else "") + seconds(pair.our_seconds),
         ]
         for pair in found[:LOSSES_LISTED]
     ]
-    table = _table(["instance", "solver", "its time", "ours"], lines)
-    return f"Instances on which another solver was faster: {counted}.{listed}\n\n{table}"
+    listing = table(["instance", "solver", "its time", "ours"], lines)
+    return f"Instances on which another solver was faster: {counted}.{listed}\n\n{listing}"
 
 
 def _wrong(group: Group) -> str:
@@ -188,11 +181,11 @@ def _wrong(group: Group) -> str:
         ]
         for claim in claims
     ]
-    table = _table(["instance", "solver", "its value", "reference", "why"], lines)
+    listing = table(["instance", "solver", "its value", "reference", "why"], lines)
     return (
         "Every claim that differs from another by more than 1e-6, and which of them the "
         f"certificate of the points refutes: {len(claims)} in all, of which {OURS} made "
-        f"{sum(claim.row.solver == OURS for claim in claims)}.\n\n{table}"
+        f"{sum(claim.row.solver == OURS for claim in claims)}.\n\n{listing}"
     )
 
 
@@ -205,8 +198,8 @@ def _failures(group: Group) -> str:
     ]
     if not lines:
         return "No solver failed, stopped without a proof before its limit or ran far beyond it."
-    table = _table(["instance", "solver", "status", "message"], lines)
-    return f"These count as not proved, at the limit, in the tables above.\n\n{table}"
+    listing = table(["instance", "solver", "status", "message"], lines)
+    return f"These count as not proved, at the limit, in the tables above.\n\n{listing}"
 
 
 def _overheads(evidence: Evidence) -> str:
@@ -215,9 +208,9 @@ def _overheads(evidence: Evidence) -> str:
         lines = [
             [
                 "optimistic" if s.view == "optimistic" else f"{s.view}, ε = {s.epsilon:g}",
-                _seconds(s.import_seconds),
-                _seconds(s.first_seconds),
-                _seconds(s.later_seconds),
+                seconds(s.import_seconds),
+                seconds(s.first_seconds),
+                seconds(s.later_seconds),
                 "" if s.memory_peak is None else f"{s.memory_peak:.0f} MB",
             ]
             for s in evidence.start_ups
@@ -225,7 +218,7 @@ def _overheads(evidence: Evidence) -> str:
         parts.append(
             "A fresh process that solves Cancer with |T| = |V| = 20, checks included, and "
             "imports nothing else:\n\n"
-            + _table(["view", "import", "first solve", "later solves", "peak memory"], lines)
+            + table(["view", "import", "first solve", "later solves", "peak memory"], lines)
         )
     lines = []
     for solver in solvers_of(by_instance(evidence.rows)):
@@ -244,9 +237,9 @@ def _overheads(evidence: Evidence) -> str:
         lines.append(
             [
                 solver,
-                _seconds(statistics.median(checks)) if checks else "",
-                _seconds(largest) if largest else "",
-                _seconds(statistics.median(builds)) if builds else "in its time",
+                seconds(statistics.median(checks)) if checks else "",
+                seconds(largest) if largest else "",
+                seconds(statistics.median(builds)) if builds else "in its time",
                 f"{max(peaks):.0f} MB" if peaks else "",
                 f"{max(grown):.0f} MB" if grown else "",
             ]
@@ -257,21 +250,6 @@ def _overheads(evidence: Evidence) -> str:
         "Not part of the times above: checking an answer, and for the others writing the program. "
         "Memory is resident memory of the solver's process, interpreter and libraries included, "
         "and its largest growth in one call, building and checking included; memory that a "
-        "process reuses from an earlier call does not count as growth.\n\n" + _table(head, lines)
+        "process reuses from an earlier call does not count as growth.\n\n" + table(head, lines)
     )
     return "\n\n".join(parts)
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
-
-
-def _seconds(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return f"{1000 * value:.1f} ms" if value < 1.0 else f"{value:.1f} s"
-
-
-def _times(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.2g}×" if ratio < 100 else f"{ratio:.0f}×"

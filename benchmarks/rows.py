@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from instances import Instance
+from lines import Lines
 
 OURS = "pessimal"
 
@@ -73,28 +72,21 @@ class Row:
 
 
 class Store:
-    """A file with one row a line, written and flushed as the rows come.
-
-    A run that was killed in the middle of a line loses that line and nothing else.
-    """
+    """The rows in a file, written as they come."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
-            path.write_text("".join(f"{line}\n" for line in _whole_lines(path)), encoding="utf-8")
+        self._lines = Lines(path)
 
     def add(self, row: Row) -> None:
         """Append a row."""
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(row)) + "\n")
+        self._lines.add(asdict(row))
 
     def rows(self) -> list[Row]:
         """Return all rows so far."""
-        if not self._path.exists():
-            return []
-        return [_row(line) for line in _whole_lines(self._path)]
+        return [
+            Row(**fields | {"instance": Instance(**fields["instance"])})
+            for fields in self._lines.read()
+        ]
 
     def done(self) -> set[tuple[str, str]]:
         """Return which (instance, solver) need not be run again; failures are tried again."""
@@ -107,12 +99,3 @@ def by_instance(rows: Iterable[Row]) -> dict[Instance, dict[str, Row]]:
     for row in rows:
         groups.setdefault(row.instance, {})[row.solver] = row
     return groups
-
-
-def _whole_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
-
-
-def _row(line: str) -> Row:
-    fields = json.loads(line)
-    return Row(**fields | {"instance": Instance(**fields["instance"])})

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import page
 from contenders import CONTENDERS, require
+from grouping import split_by
 from instances import SUITES, VIEWS, Instance, quick
 from machine import Machine, StartUp, describe, start_up
 from profile_plot import profile, save
@@ -118,7 +119,7 @@ def report(rows: Sequence[Row], out: Path, docs: Path) -> None:
     (docs / "benchmarks.md").write_text(page.write(evidence), encoding="utf-8")
     grid = {inst: found for inst, found in by_instance(rows).items() if inst.suite == "grid"}
     if grid:
-        save(profile(page.split_by(grid, page.view_of)), docs / "images", page.FIGURE)
+        save(profile(split_by(grid, page.view_of)), docs / "images", page.FIGURE)
     print(f"report: {os.path.relpath(docs / 'benchmarks.md')}")
 
 

@@ -97,7 +97,7 @@ class Descent:
         gradients = np.array([gradient for _, gradient in models])
         reach = radius * self._width
         low, high = np.maximum(groups.lower, h - reach), np.minimum(groups.upper, h + reach)
-        step = Program(
+        program = Program(
             cost=np.append(np.zeros(len(h)), 1.0),
             matrix=np.column_stack([gradients, -np.ones(len(values))]),
             row_lower=np.full(len(values), -np.inf),
@@ -105,8 +105,8 @@ class Descent:
             lower=np.append(low, -np.inf),
             upper=np.append(high, np.inf),
         )
-        answer = WarmProgram(step).minimise()
-        return np.clip(answer[:-1], low, high), float(answer[-1])
+        step = WarmProgram(program).minimise()
+        return np.clip(step[:-1], low, high), float(step[-1])
 
     def _moves(self, h: Vector) -> Iterator[Vector]:
         """Move one hyperparameter, then all at once."""

@@ -1,15 +1,18 @@
 """From a tuning problem to the box of least worst case: where to start, what to prove.
 
 One group is a line, solved to proved optimality. With more, descent goes from the best single
-limit, the boxes of the optimistic and of the paper's pessimistic problem and the widest box, so the
-answer is no worse than any of them. The optimistic optimum is a lower bound: no box has a better
-best case. Few groups are then branched on until bound and answer meet.
+limit, the boxes of the optimistic and of the paper's pessimistic problem, smallest and largest, and
+the widest box, the best of them first, so the answer is no worse than any of them. The optimistic
+optimum is a lower bound: no box has a better best case. Few groups are then branched on until bound
+and answer meet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -20,13 +23,13 @@ from pessimal.minimax.groups import GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
 from pessimal.minimax.regions import MOST_GROUPS, minimise_in_regions
-from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
-from pessimal.ties import largest_box
+from pessimal.ties import largest_box, smallest_box
 from pessimal.tolerances import OPTIMAL_GAP
 
-START_NODES = 2000
+START_NODES = 10_000
 """Nodes that may be spent on each of the problems whose boxes are starts, beside all others."""
 
 
@@ -64,16 +67,15 @@ def _one(evaluations: Evaluations) -> Status:
 def _several(evaluations: Evaluations) -> Status:
     """Descend from several starts, then prove what can be proved."""
     groups = evaluations.groups
-    starts = _starts(evaluations)
-    for h in starts:  # first, so that a limit cannot leave any of them out
-        evaluations.at(h, evaluations.best_value)
+    # All of them first, so that a limit does not leave any out.
+    points = [evaluations.at(h, evaluations.best_value) for h in _starts(evaluations)]
     if np.array_equal(groups.lower, groups.upper):  # nothing to choose
         evaluations.prove(evaluations.best_value)
     descent = Descent(evaluations)
-    for h in starts:
+    for point in sorted(points, key=attrgetter("value")):
         if evaluations.met:
             return Status.OPTIMAL
-        descent.improve(h)
+        descent.improve(point.h)
     if evaluations.met:
         return Status.OPTIMAL
     if len(groups) > MOST_GROUPS:
@@ -98,17 +100,30 @@ def _starts(evaluations: Evaluations) -> list[Vector]:
     """Return hyperparameters to start from; the searches that find them leave a bound, too."""
     problem, budget, groups = evaluations.problem, evaluations.budget, evaluations.groups
     _find_single_limit(evaluations)
-    starts = [] if evaluations.best is None else [evaluations.best.h]
+    single = [] if evaluations.best is None else [groups.box(evaluations.best.h)]
     optimistic = _heeding_interrupts(search_optimistic(problem, evaluations.rest(START_NODES)))
     evaluations.prove(optimistic.lower_bound)
     everyone = np.ones(problem.n_val, dtype=np.bool_)
     paper = _heeding_interrupts(
         search_pessimistic(problem, budget, everyone, evaluations.rest(START_NODES))
     )
-    w, b = optimistic.w, optimistic.b
-    largest = largest_box(problem, Budget(), None, w, b, optimistic.box)
-    boxes = (optimistic.box, largest, paper.box, problem.upper)
-    return starts + [groups.around(box) for box in boxes]
+    boxes = [
+        *single,
+        *_tied(problem, Budget(), None, optimistic),
+        *_tied(problem, budget, everyone, paper),
+        problem.upper,
+    ]
+    starts = {h.tobytes(): h for h in map(groups.around, boxes)}
+    return list(starts.values())
+
+
+def _tied(
+    problem: TuningProblem, budget: Budget, flipped: Mask | None, outcome: Outcome
+) -> Iterator[Vector]:
+    """Yield the boxes of one optimal model: as found, the smallest, the largest."""
+    yield outcome.box
+    for tie_break in (smallest_box, largest_box):
+        yield tie_break(problem, budget, flipped, outcome.w, outcome.b, outcome.box)
 
 
 def _find_single_limit(evaluations: Evaluations) -> None:

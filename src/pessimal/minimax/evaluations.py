@@ -11,8 +11,11 @@ from pessimal.minimax.groups import Groups
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress
 from pessimal.solution import Status
-from pessimal.tolerances import BUDGET_SLACK, CUTOFF
+from pessimal.tolerances import BUDGET_SLACK, OPTIMAL_GAP
 from pessimal.worst.cases import WorstCases
+
+START_SHARE = 0.25
+"""Of the time limit, for each problem that is solved on the way: enough is left for the rest."""
 
 SECONDS_BETWEEN_CALLS = 0.2
 """A callback hears of progress no more often than this."""
@@ -56,7 +59,7 @@ class Evaluations:
     @property
     def met(self) -> bool:
         """Whether the best value has met the lower bound."""
-        return self.best_value <= self.lower_bound + CUTOFF
+        return self.best_value <= self.lower_bound + OPTIMAL_GAP
 
     @property
     def best_value(self) -> float:
@@ -84,6 +87,7 @@ class Evaluations:
 
     def glance(self, h: Vector) -> float:
         """Estimate the worst case of h from below, without the tree."""
+        self.check_time()
         box = self.groups.box(h)
         return self.cases.glance(box, self.cases.limit(box))
 
@@ -115,12 +119,14 @@ class Evaluations:
         self._report()
 
     def rest(self, most_nodes: int) -> Limits:
-        """Limits of a search that this one waits for, `most_nodes` of them."""
+        """Limits of a search that this one waits for: part of what is left, `most_nodes` at most."""
         left = self._nodes_left()
-        seconds = None if self.limits.time_limit is None else self._deadline - time.perf_counter()
+        seconds = self.limits.time_limit
+        if seconds is not None:
+            seconds = max(0.0, min(START_SHARE * seconds, self._deadline - time.perf_counter()))
         return replace(
             self.limits,
-            time_limit=None if seconds is None else max(0.0, seconds),
+            time_limit=seconds,
             node_limit=most_nodes if left is None else min(left, most_nodes),
             callback=None,
         )

@@ -49,7 +49,7 @@ class Part:
 
 def minimise_on_line(evaluations: Evaluations) -> list[Leaf]:
     """Evaluate h until the best one is proved; return the proof."""
-    ends = _evaluated(evaluations, _breakpoints(evaluations))
+    ends = _evaluated(evaluations, breakpoints(evaluations))
     parts = [_part(evaluations, low, high) for low, high in pairwise(ends)]
     heapq.heapify(parts)
     too_short: list[Part] = []
@@ -111,7 +111,7 @@ def _crossing(evaluations: Evaluations, part: Part) -> float:
     return root if left + SMALLEST / 4 < root < right - SMALLEST / 4 else middle
 
 
-def _breakpoints(evaluations: Evaluations) -> list[float]:
+def breakpoints(evaluations: Evaluations) -> list[float]:
     """List the ends of the pieces on which box and least training loss are linear in h."""
     groups = evaluations.groups
     low, high = groups.lower[0], groups.upper[0]
