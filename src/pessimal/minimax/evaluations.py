@@ -119,7 +119,7 @@ class Evaluations:
         self._report()
 
     def rest(self, most_nodes: int) -> Limits:
-        """Limits of a search that this one waits for: part of what is left, `most_nodes` at most."""
+        """Limits of a search that this one waits for: a share of what is left."""
         left = self._nodes_left()
         seconds = self.limits.time_limit
         if seconds is not None:
