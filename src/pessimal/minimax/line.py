@@ -88,7 +88,7 @@ def _leaf(evaluations: Evaluations, part: Part) -> Leaf:
     low, high = part.low.h, part.high.h
     losses = [evaluations.cases.train(evaluations.groups.box(h)).loss for h in (low, high)]
     slope = (losses[1] - losses[0]) / (high - low)
-    return Leaf(low, high, Plane(low, losses[0], slope), (part.active,), np.ones(1))
+    return Leaf(low, high, (Plane(low, losses[0], slope),), (part.active,), np.ones((1, 1)))
 
 
 def _crossing(evaluations: Evaluations, part: Part) -> float:

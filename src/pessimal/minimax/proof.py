@@ -1,10 +1,10 @@
 """What proves a lower bound on every worst case, checked again by HiGHS.
 
-A *leaf* covers the hyperparameters between two corners. It names an affine function of h below the
-least training loss, sets S of active hinges and weights λ for them. Then ``W(h)`` is at least the
-smallest ``Σ_S λ_S·φ_S(v)`` over the leaf's corners v, with the training limit of the affine
-function (`regions` says why). Leaves that cover all hyperparameters prove the smallest of their
-bounds.
+A *leaf* covers the hyperparameters between two corners. It names planes, which are affine functions
+of h below the least training loss, sets S of active hinges, and a weight λ for every pair of them.
+Then ``W(h)`` is at least the smallest ``Σ λ·φ_S(v)`` over the leaf's corners v, each term with the
+training limit of its plane (`regions` says why). Leaves that cover all hyperparameters prove the
+smallest of their bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from pessimal.errors import SolverError
 from pessimal.minimax.groups import Groups
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
 from pessimal.training.near_optimal import BoxModels
@@ -37,17 +37,16 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Hyperparameters from `low` to `high`, and what bounds their worst cases from below."""
+    """Hyperparameters from `low` to `high`, and what bounds their worst cases from below.
+
+    The weights of the `average` have a row for each plane and a column for each set.
+    """
 
     low: Vector
     high: Vector
-    training: Plane
+    planes: tuple[Plane, ...]
     sets: tuple[Mask, ...]
-    average: Vector
-
-    def corners(self) -> list[Vector]:
-        """Vertices of the region."""
-        return corners(self.low, self.high)
+    average: Matrix
 
 
 def corners(low: Vector, high: Vector) -> list[Vector]:
@@ -57,20 +56,24 @@ def corners(low: Vector, high: Vector) -> list[Vector]:
 
 def check_leaf(problem: TuningProblem, budget: Budget, groups: Groups, leaf: Leaf) -> float:
     """Recompute the bound of a leaf from the data, with HiGHS."""
+    vertices = corners(leaf.low, leaf.high)
+    losses = np.zeros(len(vertices))
     try:
-        # Should the plane be above the least training loss somewhere, lower it.
-        lowered = min(0.0, _room_above(problem, groups, leaf))
-        losses = [
-            _average_loss(problem, groups.box(h), budget.limit(leaf.training(h) + lowered), leaf)
-            for h in leaf.corners()
-        ]
+        for plane, weights in zip(leaf.planes, leaf.average, strict=True):
+            if not weights.any():
+                continue
+            # Should the plane be above the least training loss somewhere, lower it.
+            lowered = min(0.0, _room_above(problem, groups, leaf, plane))
+            for k, h in enumerate(vertices):
+                limit = budget.limit(plane(h) + lowered)
+                losses[k] += _loss(problem, groups.box(h), limit, leaf.sets, weights)
     except SolverError:
         return -np.inf
-    return min(losses)
+    return float(losses.min())
 
 
-def _room_above(problem: TuningProblem, groups: Groups, leaf: Leaf) -> float:
-    """Least distance of the training loss above the plane, over all models and h of the leaf."""
+def _room_above(problem: TuningProblem, groups: Groups, leaf: Leaf, plane: Plane) -> float:
+    """Least distance of the training loss above a plane, over all models and h of the leaf."""
     g, p, n = len(groups), problem.n_features, problem.n_train
     # Columns h, w, b, ξ; rows margin + ξ ≥ 1, h_j − w_j ≥ 0, h_j + w_j ≥ 0.
     member = np.eye(g)[groups.of_feature]
@@ -79,7 +82,7 @@ def _room_above(problem: TuningProblem, groups: Groups, leaf: Leaf) -> float:
     matrix[:n, g + p + 1 :] = np.eye(n)
     matrix[n:, :g] = np.vstack([member, member])
     matrix[n:, g : g + p] = np.vstack([-np.eye(p), np.eye(p)])
-    cost = np.concatenate([-leaf.training.slope, np.zeros(p + 1), problem.train_weight])
+    cost = np.concatenate([-plane.slope, np.zeros(p + 1), problem.train_weight])
     unbounded = np.full(1, np.inf)
     program = Program(
         cost=cost,
@@ -89,15 +92,18 @@ def _room_above(problem: TuningProblem, groups: Groups, leaf: Leaf) -> float:
         lower=np.concatenate([leaf.low, -groups.feature_upper, -unbounded, np.zeros(n)]),
         upper=np.concatenate([leaf.high, groups.feature_upper, unbounded, np.full(n, np.inf)]),
     )
-    return float(cost @ WarmProgram(program).minimise()) - leaf.training(np.zeros(g))
+    return float(cost @ WarmProgram(program).minimise()) - plane(np.zeros(g))
 
 
-def _average_loss(problem: TuningProblem, box: Vector, limit: float, leaf: Leaf) -> float:
+def _loss(
+    problem: TuningProblem, box: Vector, limit: float, sets: tuple[Mask, ...], weights: Vector
+) -> float:
+    """Sum of the largest losses on the hinges of each set, weighted."""
     rows = margin_rows(problem.X_val, problem.y_val)
     models = BoxModels(problem, box)
     models.limit_training(limit + BUDGET_SLACK)
     total = 0.0
-    for share, active in zip(leaf.average, leaf.sets, strict=True):
+    for share, active in zip(weights, sets, strict=True):
         if share > 0.0:
             weight = problem.val_weight * active
             u = models.minimise(weight @ rows)

@@ -1,14 +1,14 @@
 """Few hyperparameters: branch on regions ``[l, u]`` of h until the best is proved.
 
-As on a line, ``φ_S`` is concave in the box and the training limit, and grows with the limit. Over a
-region the least training loss lies above any of its tangent planes; with the limit of the tangent
-plane at the centre in place of the true one, every ``φ_S`` becomes a concave function of h that
-lies below ``W``. So does every average of them, and a concave function is least at a corner:
+As on a line, ``φ_S`` is concave in the box and the training limit, and grows with the limit. The
+least training loss lies above any of its tangent planes; with the limit of such a plane P in place
+of the true one, every ``φ_S`` becomes a concave function ``φ_SP`` of h that lies below ``W``. So is
+every average of them, and a concave function is least at a corner:
 
-    ``W(h) ≥ max over averages λ of min over corners v of Σ_S λ_S·φ_S(v)``,
+    ``W(h) ≥ max over averages λ of min over corners v of Σ λ_SP·φ_SP(v)``,
 
-the value of a matrix game. Where the tangent plane asks too much of training, the least training
-loss at u, which all of the region shares, serves as another plane.
+the value of a matrix game. The best h often lies where the least training loss bends; there an
+average over the planes of either side is what makes ends meet.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pessimal.training.linear import Program, WarmProgram
 MOST_GROUPS = 4
 """With more groups a region has too many corners, and there are too many regions."""
 
-MOST_SETS = 8
-"""Sets of active hinges that a region takes over from the regions it lies in."""
+MOST_SETS, MOST_PLANES = 8, 6
+"""Sets of active hinges and planes, of its own and of the regions it lies in, used in a region."""
 
 MOST_REGIONS = 10_000
 """Regions looked at before the bound is left as it is: without slack there is no end to them."""
@@ -48,6 +48,7 @@ class Region:
     low: Vector = field(compare=False)
     high: Vector = field(compare=False)
     sets: tuple[Mask, ...] = field(compare=False)
+    planes: tuple[Plane, ...] = field(compare=False)
     proof: Leaf = field(compare=False)
 
 
@@ -84,8 +85,8 @@ def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
 def _everything(groups: Groups) -> Region:
     """Return the region of all h; of no hinges at all, the loss is 0."""
     plane = Plane(groups.lower, 0.0, np.zeros(len(groups)))
-    proof = Leaf(groups.lower, groups.upper, plane, (), np.zeros(0))
-    return Region(0.0, 0, groups.lower, groups.upper, (), proof)
+    proof = Leaf(groups.lower, groups.upper, (plane,), (), np.zeros((1, 0)))
+    return Region(0.0, 0, groups.lower, groups.upper, (), (), proof)
 
 
 def _bounded(
@@ -95,21 +96,24 @@ def _bounded(
     centre = evaluations.at(0.5 * (low + high), evaluations.best_value)
     known = [mask for mask in parent.sets if not np.array_equal(mask, centre.active)]
     sets = (centre.active, *known)[:MOST_SETS]
-    bound, proof = parent.bound, parent.proof
-    for training in (_shared(evaluations, high), _tangent(evaluations, centre.h)):
-        losses = _corner_losses(evaluations, training, low, high, sets)
-        value, average = _game(losses, evaluations.best_value)
-        if value > bound:
-            bound, proof = value, Leaf(low, high, training, sets, average)
-        if bound >= evaluations.best_value - CUTOFF:
-            break
-    return Region(bound, number, low, high, sets, proof)
+    tangents = (_tangent(evaluations, h) for h in (centre.h, high, low))
+    planes = _distinct((*tangents, *parent.planes))[:MOST_PLANES]
+    losses = [_corner_losses(evaluations, plane, low, high, sets) for plane in planes]
+    bound, average = _game(np.vstack(losses), evaluations.best_value)
+    if bound > parent.bound:
+        proof = Leaf(low, high, planes, sets, average.reshape(len(planes), len(sets)))
+    else:
+        bound, proof = parent.bound, parent.proof
+    return Region(bound, number, low, high, sets, planes, proof)
 
 
-def _shared(evaluations: Evaluations, high: Vector) -> Plane:
-    """Return the least training loss of the widest box, which bounds that of all others."""
-    loss = evaluations.cases.train(evaluations.groups.box(high)).loss
-    return Plane(high, loss, np.zeros(len(high)))
+def _distinct(planes: tuple[Plane, ...]) -> tuple[Plane, ...]:
+    """Leave out tangent planes of the same slope: a convex function has one of each."""
+    kept: list[Plane] = []
+    for plane in planes:
+        if not any(np.allclose(plane.slope, other.slope) for other in kept):
+            kept.append(plane)
+    return tuple(kept)
 
 
 def _tangent(evaluations: Evaluations, h: Vector) -> Plane:
@@ -134,24 +138,30 @@ def _corner_losses(
 
 def _game(losses: Matrix, enough: float) -> tuple[float, Vector]:
     """Largest guaranteed average: max over λ of min over columns of λ·losses, and that λ."""
-    n_sets, n_corners = losses.shape
     best = int(np.argmax(losses.min(axis=1)))
     alone = float(losses[best].min())
-    # One set will do if it bounds well enough, or if no average can do better.
-    if alone >= enough or alone >= losses.max(axis=0).min() or not np.isfinite(losses).all():
-        return alone, np.eye(n_sets)[best]
+    # One row will do if it bounds well enough, or if no average can do better.
+    if alone >= enough or alone >= losses.max(axis=0).min() or alone == -np.inf:
+        return alone, np.eye(len(losses))[best]
+    finite = np.isfinite(losses).all(axis=1)
+    value, average = _solve_game(losses[finite])
+    return value, average @ np.eye(len(losses))[finite]
+
+
+def _solve_game(losses: Matrix) -> tuple[float, Vector]:
+    n_rows, n_corners = losses.shape
     game = Program(
-        cost=np.append(np.zeros(n_sets), -1.0),
+        cost=np.append(np.zeros(n_rows), -1.0),
         matrix=np.vstack(
             [
                 np.column_stack([losses.T, -np.ones(n_corners)]),
-                np.append(np.ones(n_sets), 0.0),
+                np.append(np.ones(n_rows), 0.0),
             ]
         ),
         row_lower=np.append(np.zeros(n_corners), 1.0),
         row_upper=np.append(np.full(n_corners, np.inf), 1.0),
-        lower=np.append(np.zeros(n_sets), -np.inf),
-        upper=np.full(n_sets + 1, np.inf),
+        lower=np.append(np.zeros(n_rows), -np.inf),
+        upper=np.full(n_rows + 1, np.inf),
     )
     average = np.clip(WarmProgram(game).minimise()[:-1], 0.0, None)
     average /= average.sum()
