@@ -116,8 +116,8 @@ def solve_pessimistic(
         What stands for the worst case: the paper's linear program, or the exact maximum.
     groups : {"each", "one"} or list of lists of feature indices, default="each"
         For ``"exact"``: one hyperparameter for each feature, one for all, or one for each group.
-        One is solved to proved optimality, up to four are when `budget` has an absolute part; for
-        more the gap that remains is reported.
+        One is solved to proved optimality; two mostly are when `budget` has an absolute part; for
+        more, the gap that remains is reported.
     flip : {"all", "margin", "paper"} or mask of shape (n_val,), default="all"
         For ``"flip"``: validation points whose labels are flipped.
     method, solver, tie_break

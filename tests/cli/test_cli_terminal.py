@@ -17,13 +17,15 @@ SECONDS = 120
 
 
 def in_terminal(*arguments: str, columns: int = 80) -> tuple[int, str]:
+    # A width in the environment would overrule that of the terminal.
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     child = pexpect.spawn(
         PROGRAM[0],
         [*PROGRAM[1:], *arguments],
         timeout=SECONDS,
         dimensions=(40, columns),
         encoding="utf-8",
-        env={**os.environ, "TERM": "xterm-256color"},
+        env={**environment, "TERM": "xterm-256color"},
     )
     child.expect(pexpect.EOF)
     child.close()
