@@ -1,9 +1,10 @@
 """From a tuning problem to the box of least worst case: where to start, what to prove.
 
 One group is a line, solved to proved optimality. With more, descent goes from the best single
-limit, the boxes of the optimistic and of the paper's pessimistic problem and the widest box, so the
-answer is no worse than any of them. The optimistic optimum is a lower bound: no box has a better
-best case. Few groups are then branched on until bound and answer meet.
+limit, the boxes of the optimistic and of the paper's pessimistic problem, as small and as large as
+ties allow, and the widest box, so the answer is no worse than any of them. The optimistic optimum
+is a lower bound: no box has a better best case. Few groups are then branched on until bound and
+answer meet.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from pessimal.minimax.groups import GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
 from pessimal.minimax.regions import MOST_GROUPS, minimise_in_regions
-from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
-from pessimal.ties import largest_box
+from pessimal.ties import largest_box, smallest_box
 from pessimal.tolerances import OPTIMAL_GAP
 
 START_NODES = 2000
@@ -85,6 +86,8 @@ def _several(evaluations: Evaluations) -> Status:
 def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float = 0.0) -> Status:
     """Let the lower bound be what HiGHS confirms of a proof, or what is `certain` without it."""
     bound = evaluations.best_value
+    if evaluations.lower_bound < bound - OPTIMAL_GAP:
+        return Status.NOT_PROVED
     for leaf in leaves:
         evaluations.check_time()
         problem, budget = evaluations.problem, evaluations.budget
@@ -102,13 +105,18 @@ def _starts(evaluations: Evaluations) -> list[Vector]:
     optimistic = _heeding_interrupts(search_optimistic(problem, evaluations.rest(START_NODES)))
     evaluations.prove(optimistic.lower_bound)
     everyone = np.ones(problem.n_val, dtype=np.bool_)
-    paper = _heeding_interrupts(
-        search_pessimistic(problem, budget, everyone, evaluations.rest(START_NODES))
+    limits = evaluations.rest(START_NODES)
+    paper = _heeding_interrupts(search_pessimistic(problem, budget, everyone, limits))
+    tied: tuple[tuple[Outcome, Budget, Mask | None], ...] = (
+        (optimistic, Budget(), None),
+        (paper, budget, everyone),
     )
-    w, b = optimistic.w, optimistic.b
-    largest = largest_box(problem, Budget(), None, w, b, optimistic.box)
-    boxes = (optimistic.box, largest, paper.box, problem.upper)
-    return starts + [groups.around(box) for box in boxes]
+    for outcome, its_budget, flipped in tied:
+        for tie_break in (smallest_box, largest_box):
+            box = tie_break(problem, its_budget, flipped, outcome.w, outcome.b, outcome.box)
+            starts.append(groups.around(box))
+    starts.append(groups.upper)
+    return list({h.tobytes(): h for h in starts}.values())
 
 
 def _find_single_limit(evaluations: Evaluations) -> None:
