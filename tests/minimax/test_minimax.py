@@ -179,7 +179,7 @@ class TestEach:
     def test_no_box_of_a_grid_is_below_the_bound(
         self, problem: TuningProblem, budget: Budget
     ) -> None:
-        solution = solve_pessimistic(problem, budget, inner="exact", node_limit=200)
+        solution = solve_pessimistic(problem, budget, inner="exact", node_limit=60)
         on_grid = worst_cases_on_grid(problem, budget, "each", 7)
         assert solution.lower_bound <= on_grid.min() + TOLERANCE
         assert solution.lower_bound <= solution.objective

@@ -87,6 +87,8 @@ def _several(evaluations: Evaluations) -> Status:
 def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float = 0.0) -> Status:
     """Let the lower bound be what HiGHS confirms of a proof, or what is `certain` without it."""
     bound = evaluations.best_value
+    if evaluations.lower_bound < bound - OPTIMAL_GAP:
+        return Status.NOT_PROVED
     for leaf in leaves:
         evaluations.check_time()
         problem, budget = evaluations.problem, evaluations.budget
@@ -104,8 +106,11 @@ def _starts(evaluations: Evaluations) -> list[Vector]:
     optimistic = _heeding_interrupts(search_optimistic(problem, evaluations.rest(START_NODES)))
     evaluations.prove(optimistic.lower_bound)
     everyone = np.ones(problem.n_val, dtype=np.bool_)
-    paper = _heeding_interrupts(
-        search_pessimistic(problem, budget, everyone, evaluations.rest(START_NODES))
+    limits = evaluations.rest(START_NODES)
+    paper = _heeding_interrupts(search_pessimistic(problem, budget, everyone, limits))
+    tied: tuple[tuple[Outcome, Budget, Mask | None], ...] = (
+        (optimistic, Budget(), None),
+        (paper, budget, everyone),
     )
     boxes = [
         *single,

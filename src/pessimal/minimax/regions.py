@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pessimal.minimax.evaluations import Evaluations, Stop
+from pessimal.minimax.evaluations import Evaluations
 from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Leaf, Plane, corners
 from pessimal.problem import Mask, Matrix, Vector
-from pessimal.solution import Status
 from pessimal.tolerances import BUDGET_SLACK, CUTOFF
 from pessimal.training.linear import Program, WarmProgram
 
@@ -53,15 +52,13 @@ class Region:
 
 
 def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
-    """Branch until the best point is proved; return the proof."""
+    """Branch until the best point is proved, if it can be; return the proof of the bound."""
     groups = evaluations.groups
     width = groups.upper - groups.lower
     regions = [_everything(groups)]
     too_small: list[Region] = []
     count = 1
-    while regions and regions[0].bound < evaluations.best_value - CUTOFF:
-        if count > MOST_REGIONS:
-            raise Stop(Status.NOT_PROVED)
+    while regions and regions[0].bound < evaluations.best_value - CUTOFF and count < MOST_REGIONS:
         evaluations.check()
         evaluations.prove(min(region.bound for region in (regions[0], *too_small)))
         region = heapq.heappop(regions)
