@@ -108,10 +108,6 @@ def _starts(evaluations: Evaluations) -> list[Vector]:
     everyone = np.ones(problem.n_val, dtype=np.bool_)
     limits = evaluations.rest(START_NODES)
     paper = _heeding_interrupts(search_pessimistic(problem, budget, everyone, limits))
-    tied: tuple[tuple[Outcome, Budget, Mask | None], ...] = (
-        (optimistic, Budget(), None),
-        (paper, budget, everyone),
-    )
     boxes = [
         *single,
         *_tied(problem, Budget(), None, optimistic),
