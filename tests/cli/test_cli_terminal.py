@@ -107,3 +107,17 @@ def test_ctrl_c_before_there_is_a_model_is_said_in_one_line(tmp_path: Path) -> N
     assert ended.returncode == 130
     assert ended.stderr == ("Error: interrupted before there was a result; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_is_run_in_a_terminal_and_reported_from_a_pipe(tmp_path: Path) -> None:
+    study = ("reproduce", "quality", "--quick", "--size", "5", "--out", str(tmp_path))
+    code, shown = in_terminal(*study, columns=200)
+    assert code == 0
+    assert f"Report written to {tmp_path / 'index.html'}." in shown
+    for arguments in (study, ("report", str(tmp_path))):  # all cells are stored by now
+        piped = subprocess.run(
+            [*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS
+        )
+        assert piped.returncode == 0
+        assert "\x1b" not in piped.stdout
+    assert "Solution quality" in (tmp_path / "index.html").read_text("utf-8")
