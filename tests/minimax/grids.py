@@ -1,4 +1,4 @@
-"""Worst cases on grids of hyperparameters: every set of hinges tried, by HiGHS."""
+"""Random problems, and worst cases on grids of hyperparameters: every set of hinges, by HiGHS."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ from itertools import product
 import numpy as np
 
 from pessimal.minimax.groups import GroupsSpec, groups_of
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.training.near_optimal import near_optimal
+
+
+def overlapping(seed: int, n: int, p: int) -> tuple[Matrix, Vector]:
+    """Two classes that cannot be separated, −1 and +1 in turns."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
+    return rng.normal(size=(n, p)) + 0.4 * y[:, None], y
+
+
+def random_problem(
+    seed: int, n_train: int, n_val: int, p: int, upper: float = 1.0
+) -> TuningProblem:
+    """Draw a problem with such classes in both sets."""
+    X, y = overlapping(seed, n_train + n_val, p)
+    return TuningProblem(X[:n_train], y[:n_train], X[n_train:], y[n_train:], upper=upper)
 
 
 def enumerated_worst_case(problem: TuningProblem, box: Vector, budget: Budget) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from grids import enumerated_worst_case, worst_cases_on_grid
+from grids import enumerated_worst_case, overlapping, random_problem, worst_cases_on_grid
 from hypothesis import given, settings
 from strategies import budgets, problems, uneven_problems
 
@@ -18,7 +18,6 @@ from pessimal import (
 )
 from pessimal.datasets import load_cancer, load_diabetes, paper_split
 from pessimal.minimax.groups import GroupsSpec
-from pessimal.problem import Matrix, Vector
 from pessimal.solution import Status
 
 TOLERANCE = 1e-6
@@ -26,20 +25,6 @@ TOLERANCE = 1e-6
 
 def solve(problem: TuningProblem, budget: Budget, groups: GroupsSpec) -> TuningSolution:
     return solve_pessimistic(problem, budget, inner="exact", groups=groups)
-
-
-def overlapping(seed: int, n: int, p: int) -> tuple[Matrix, Vector]:
-    """Two classes that cannot be separated, −1 and +1 in turns."""
-    rng = np.random.default_rng(seed)
-    y = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
-    return rng.normal(size=(n, p)) + 0.4 * y[:, None], y
-
-
-def random_problem(
-    seed: int, n_train: int, n_val: int, p: int, upper: float = 1.0
-) -> TuningProblem:
-    X, y = overlapping(seed, n_train + n_val, p)
-    return TuningProblem(X[:n_train], y[:n_train], X[n_train:], y[n_train:], upper=upper)
 
 
 def assert_attained(solution: TuningSolution, worst: float) -> None:

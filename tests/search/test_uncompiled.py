@@ -1,4 +1,4 @@
-"""The search gives the same answer, bit by bit, compiled and as plain Python."""
+"""Search and worst cases give the same answer, bit by bit, compiled and as plain Python."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 import pessimal
 from pessimal import Budget, TuningProblem, TuningSolution, solve_optimistic, solve_pessimistic
 from pessimal.datasets import load_cancer, load_diabetes, paper_split
+from pessimal.worst.cases import WorstCases
 
 # Solves what `answers` solves below, in a process that finds the copy without compiled modules.
 SCRIPT = """
@@ -21,11 +22,13 @@ import json
 import sys
 
 import pessimal.search.tree
+import pessimal.worst.hinges
 
 sys.path.append(sys.argv[1])
 from test_uncompiled import answers
 
-json.dump({"file": pessimal.search.tree.__file__, "answers": answers()}, sys.stdout)
+files = [pessimal.search.tree.__file__, pessimal.worst.hinges.__file__]
+json.dump({"files": files, "answers": answers()}, sys.stdout)
 """
 
 
@@ -40,6 +43,9 @@ def answers() -> dict[str, dict[str, object]]:
         for epsilon in (0.0, 0.2):
             solution = solve_pessimistic(problem, Budget(epsilon))
             found[f"{name} pessimistic {epsilon}"] = _exact(solution)
+        one = solve_pessimistic(problem, Budget(0.2, 0.1), inner="exact", groups="one")
+        found[f"{name} exact"] = _exact(one)
+        found[f"{name} worst case"] = _exact_worst_case(problem)
     return found
 
 
@@ -52,6 +58,17 @@ def _exact(solution: TuningSolution) -> dict[str, object]:
         "intercept": solution.intercept.hex(),
         "nodes": solution.nodes,
         "proved": solution.proved,
+    }
+
+
+def _exact_worst_case(problem: TuningProblem) -> dict[str, object]:
+    cases = WorstCases(problem, Budget(0.4, 0.1))
+    worst = cases.worst(0.5 * problem.upper, cases.limit(0.5 * problem.upper))
+    return {
+        "value": worst.value.hex(),
+        "upper_bound": worst.upper_bound.hex(),
+        "u": [float(value).hex() for value in worst.u],
+        "nodes": worst.nodes,
     }
 
 
@@ -72,7 +89,8 @@ def test_plain_python_gives_the_same_answers(tmp_path: Path) -> None:
         check=True,
     )
     plain = json.loads(run.stdout)
-    assert plain["file"] == str(tmp_path / "pessimal" / "search" / "tree.py")
+    copy = tmp_path / "pessimal"
+    assert plain["files"] == [str(copy / "search" / "tree.py"), str(copy / "worst" / "hinges.py")]
     expected = answers()
     assert plain["answers"] == expected
     assert sum(int(str(answer["nodes"])) for answer in expected.values()) > 20
