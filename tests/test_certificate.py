@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import (
+    brute_force_worst_case,
     least_flipped_loss,
     least_training_loss,
     optimistic_optimum,
@@ -16,9 +17,9 @@ from oracles import (
 )
 from strategies import boxes, budgets, flip_masks, problems
 
-from pessimal.certificate import Certificate, certify
+from pessimal.certificate import Certificate, certify, certify_worst_case
 from pessimal.problem import Budget, TuningProblem
-from pessimal.training import worst_case
+from pessimal.training import best_case, worst_case
 
 ALL = np.array([True])
 
@@ -128,3 +129,49 @@ def test_an_error_that_is_not_a_number_is_not_accepted() -> None:
     for field in ("inner_gap", "budget_violation", "box_violation", "objective_error"):
         broken: Certificate = dataclasses.replace(good, **{field: np.nan})
         assert not broken.ok
+
+
+class TestWorstCase:
+    """Two training points at ±1 in the box w̄ = 1: w = 1 and b = 0 without a budget."""
+
+    @settings(max_examples=20)
+    @given(problem=problems(), budget=budgets(), data=st.data())
+    def test_what_enumeration_finds_is_accepted_and_all_below_has_a_gap(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        worst, best = worst_case(problem, box, budget), best_case(problem, box, budget)
+        largest = brute_force_worst_case(problem, box, budget)
+        w, b = worst.coef, -worst.intercept
+        assert certify_worst_case(problem, budget, box, w, b, largest).ok
+        answer = certify_worst_case(problem, budget, box, best.coef, -best.intercept, best.value)
+        assert answer.inner_gap == pytest.approx(largest - best.value, abs=1e-6)
+        assert answer.ok == (answer.inner_gap <= 1e-6)
+
+    def test_a_model_that_trains_worse_than_the_budget_is_rejected(self) -> None:
+        # At w = ½, b = −½ the training loss is ½; the validation loss, 1 + 3w − b, is 3.
+        problem, w, box = line(), np.array([0.5]), np.ones(1)
+        answer = certify_worst_case(problem, Budget(absolute=0.2), box, w, -0.5, 3.0)
+        assert answer.budget_violation == pytest.approx(0.3)
+        assert not answer.ok
+        within = certify_worst_case(problem, Budget(absolute=0.5), box, w, -0.5, 3.0)
+        assert within.budget_violation == pytest.approx(0.0, abs=1e-9)
+
+    def test_a_wrong_claim_or_box_is_rejected(self) -> None:
+        problem, w = line(), np.ones(1)
+        assert certify_worst_case(problem, Budget(), np.ones(1), w, 0.0, 4.0).ok
+        assert not certify_worst_case(problem, Budget(), np.ones(1), w, 0.0, 3.9).ok
+        assert not certify_worst_case(problem, Budget(), np.array([0.9]), w, 0.0, 4.0).ok
+        assert not certify_worst_case(problem, Budget(), np.array([1.1]), w, 0.0, 4.0).ok
+
+    def test_what_could_not_be_excluded_in_time_is_a_gap(self) -> None:
+        rng = np.random.default_rng(0)
+        y = np.tile([-1.0, 1.0], 20)
+        X = rng.normal(size=(40, 4)) + 0.3 * y[:, None]
+        problem, budget = TuningProblem(X[:20], y[:20], X[20:], y[20:]), Budget(0.3, 0.1)
+        box = 0.5 * problem.upper
+        worst = worst_case(problem, box, budget)
+        w, b = worst.coef, -worst.intercept
+        hurried = certify_worst_case(problem, budget, box, w, b, worst.value, time_limit=1e-9)
+        assert hurried.inner_gap > 1e-3
+        assert not hurried.ok

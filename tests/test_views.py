@@ -27,6 +27,7 @@ from pessimal import (
     solve_pessimistic,
     worst_case,
 )
+from pessimal.errors import InvalidInputError
 from pessimal.problem import hinge
 
 TOLERANCE = 1e-6
@@ -210,6 +211,63 @@ class TestPropositions:
         problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [1])
         assert worst_case(problem, 1.0, loss="zero_one").value == 0.0
         assert sign_patterns(problem, np.array([1.0]), Budget()) == [(0,)]
+
+
+class TestTruePessimism:
+    """``inner="exact"``; what it finds is tested in `minimax`."""
+
+    @settings(max_examples=15)
+    @given(problem=problems(), budget=budgets())
+    def test_it_lies_between_the_optimistic_optimum_and_the_paper_s_worst_case(
+        self, problem: TuningProblem, budget: Budget
+    ) -> None:
+        # P_o* ≤ P_p* ≤ P_p(w̄) for every w̄; the paper's objective itself may be below P_o*.
+        solution = solve_pessimistic(problem, budget, inner="exact", node_limit=60)
+        optimistic, paper = solve_optimistic(problem), solve_pessimistic(problem, budget)
+        assert optimistic.objective <= solution.objective + TOLERANCE
+        assert solution.lower_bound >= optimistic.lower_bound - TOLERANCE
+        assert solution.objective <= paper.exact_worst_case.value + TOLERANCE
+        assert solution.objective <= worst_case(problem, optimistic.box, budget).value + TOLERANCE
+        assert_limits_hold(solution)
+
+    @settings(max_examples=15)
+    @given(problem=problems(n_features=1), budget=budgets())
+    def test_its_model_is_the_worst_of_its_box(
+        self, problem: TuningProblem, budget: Budget
+    ) -> None:
+        solution = solve_pessimistic(problem, budget, inner="exact")
+        assert solution.proved
+        largest = brute_force_worst_case(problem, solution.box, budget)
+        assert solution.objective == pytest.approx(largest, abs=TOLERANCE)
+        assert solution.exact_worst_case.value == pytest.approx(largest, abs=TOLERANCE)
+        margins = problem.y_val * (problem.X_val @ solution.coef + solution.intercept)
+        assert problem.val_weight @ hinge(margins) == pytest.approx(solution.objective, abs=1e-9)
+        assert solution.flipped is None
+        assert solution.method == "worst case"
+
+    def test_the_same_problem_gives_the_same_answer(self) -> None:
+        problem = TuningProblem(
+            [[-2.0, 0.5], [0.0, 1.0], [1.0, -0.5]], [-1, -1, 1], [[0.5, 0.0], [2.0, 1.0]], [-1, 1]
+        )
+        first, second = (
+            solve_pessimistic(problem, Budget(0.2), inner="exact", node_limit=50, seed=seed)
+            for seed in (3, 3)
+        )
+        assert np.array_equal(first.box, second.box)
+        assert first.objective == second.objective
+        assert first.lower_bound == second.lower_bound
+        assert first.nodes == second.nodes
+
+    def test_unusable_arguments_are_named_with_what_is_accepted(self) -> None:
+        problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5]], [1])
+        with pytest.raises(InvalidInputError, match="inner is 'milp'; pass 'flip' or 'exact'"):
+            solve_pessimistic(problem, inner="milp")  # type: ignore[arg-type]
+        for groups in ("one", [[0]]):
+            with pytest.raises(InvalidInputError, match=r"groups is .* it can only be 'each'"):
+                solve_pessimistic(problem, groups=groups)
+        for limit in ("time_limit", "node_limit"):
+            with pytest.raises(InvalidInputError, match=f"{limit} is 0; pass a positive"):
+                solve_pessimistic(problem, inner="exact", **{limit: 0})  # type: ignore[arg-type]
 
 
 class TestTieBreak:

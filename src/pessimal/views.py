@@ -13,7 +13,12 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from pessimal.certificate import Certificate, certify, certify_worst_case
+from pessimal.certificate import (
+    WORST_CASE_SECONDS,
+    Certificate,
+    certify,
+    certify_worst_case,
+)
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
 from pessimal.minimax.groups import GroupsSpec
@@ -148,7 +153,7 @@ def solve_pessimistic(
     limits = Limits(time_limit, node_limit, callback, seed)
     if inner == "exact":
         outcome = _minimax().minimise_worst_case(problem, budget, groups, limits)
-        return _worst_case_solution(problem, budget, outcome, started)
+        return _worst_case_solution(problem, budget, outcome, started, time_limit)
     if inner != "flip":
         raise InvalidInputError(f"inner is {inner!r}; pass 'flip' or 'exact'")
     if not (isinstance(groups, str) and groups == "each"):
@@ -205,12 +210,17 @@ def _method_name(method: str, solver: str) -> str:
 
 
 def _worst_case_solution(
-    problem: TuningProblem, budget: Budget, outcome: Outcome, started: float
+    problem: TuningProblem,
+    budget: Budget,
+    outcome: Outcome,
+    started: float,
+    time_limit: float | None,
 ) -> TuningSolution:
-    """Recompute the worst case from its model, certify."""
+    """Recompute the worst case from its model and have it certified, in no more time again."""
     w, b, box = outcome.w, outcome.b, outcome.box
     seconds = time.perf_counter() - started
-    certificate = certify_worst_case(problem, budget, box, w, b, problem.val_loss(w, b))
+    most = WORST_CASE_SECONDS if time_limit is None else min(time_limit, WORST_CASE_SECONDS)
+    certificate = certify_worst_case(problem, budget, box, w, b, problem.val_loss(w, b), most)
     return _answer(problem, budget, None, outcome, box, "worst case", seconds, certificate)
 
 

@@ -1,4 +1,4 @@
-"""Scikit-learn's own checks, none excused. Limits in nodes and boxes, never in seconds."""
+"""Scikit-learn's own checks, none excused. Limits in nodes and boxes rather than in seconds."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 ESTIMATORS = [
     OptimisticSVC(time_limit=None, node_limit=100),
     PessimisticSVC(time_limit=None, node_limit=100),
+    # The seconds are for the check by HiGHS, which is long for hundreds of rows.
+    PessimisticSVC(inner="exact", groups="one", time_limit=1.0, node_limit=100),
     # Without a tolerance the worst case is a small program, whatever the data of a check.
     PessimisticSVCCV(cv=2, epsilon=0.0, time_limit=None, node_limit=20, max_boxes=2),
 ]
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+every_estimator = pytest.mark.parametrize(
+    "estimator", ESTIMATORS, ids=lambda e: type(e).__name__ + getattr(e, "inner", "")
+)
 
 
 @parametrize_with_checks(ESTIMATORS)  # type: ignore[untyped-decorator]
@@ -90,6 +94,14 @@ def test_parameters_are_searched_by_grid(estimator: Any) -> None:
     X, y = blobs()
     search = GridSearchCV(clone(estimator), {"final": ["refit", "mean"], "upper": [0.1, 1.0]}, cv=2)
     assert set(search.fit(X, y).best_params_) == {"final", "upper"}
+
+
+def test_what_stands_for_the_worst_case_is_searched_by_grid() -> None:
+    X, y = blobs()
+    grid = [{"inner": ["flip"]}, {"inner": ["exact"], "groups": ["one", [[0], [1]]]}]
+    search = GridSearchCV(PessimisticSVC(node_limit=30, random_state=0), grid, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(search.cv_results_["params"]) == 3
 
 
 def test_cross_validation_runs_in_processes() -> None:

@@ -44,6 +44,27 @@ class TestTheAnswerIsThatOfTheViews:
         worst = worst_case(problem, model.box_, budget)
         assert model.worst_case_loss_ == pytest.approx(worst.value, abs=1e-6)
 
+    @pytest.mark.parametrize("groups", ["one", [[0, 2], [1]]], ids=str)
+    def test_true_pessimism(self, groups: Any) -> None:
+        X, y = overlapping()
+        val = np.arange(len(y)) % 3 == 0
+        model = PessimisticSVC(epsilon=0.1, delta=0.05, inner="exact", groups=groups)
+        model.fit(X, y, validation=val)
+        problem, budget = problem_of(X, y, val), Budget(0.1, 0.05)
+        expected = solve_pessimistic(problem, budget, inner="exact", groups=groups)
+        assert model.result_.proved
+        assert model.result_.objective == pytest.approx(expected.objective, abs=1e-6)
+        assert model.worst_case_loss_ == pytest.approx(model.result_.objective, abs=1e-6)
+        paper = PessimisticSVC(epsilon=0.1, delta=0.05).fit(X, y, validation=val)
+        assert paper.worst_case_loss_ >= solve_optimistic(problem).objective - 1e-6
+
+    def test_one_limit_a_feature_is_no_worse_than_the_paper_s_box(self) -> None:
+        X, y = overlapping()
+        with pytest.warns(ConvergenceWarning, match="not proved optimal"):
+            exact = PessimisticSVC(inner="exact", node_limit=300, random_state=0).fit(X, y)
+        paper = PessimisticSVC(random_state=0).fit(X, y)
+        assert exact.result_.objective <= paper.worst_case_loss_ + 1e-6
+
     def test_optimistic(self) -> None:
         X, y = overlapping()
         val = np.arange(len(y)) % 3 == 0
@@ -328,6 +349,10 @@ class TestErrors:
             ({"class_weight": {-1.0: 0.0, 1.0: 1.0}}, "class_weight"),
             ({"final": "best_case"}, "final"),
             ({"flip": "none"}, "flip"),
+            ({"inner": "worst"}, "inner"),
+            ({"inner": "exact", "groups": "two"}, "groups"),
+            ({"inner": "exact", "groups": [[0], [1]]}, "groups leaves out feature 2"),
+            ({"groups": "one"}, "with inner='flip' it can only be 'each'"),
             ({"epsilon": -0.1}, "epsilon"),
             ({"time_limit": 0.0}, "time_limit"),
             ({"standardize": False, "upper": 1.0}, "X holds 1e\\+09.*standardize=True"),

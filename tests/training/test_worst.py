@@ -148,6 +148,16 @@ def test_out_of_time_the_bounds_still_hold(loss: Loss) -> None:
     assert exact.value <= hurried.upper_bound + TOLERANCE
 
 
+def test_out_of_nodes_the_bounds_hold_and_are_the_same_again() -> None:
+    problem, budget = random_problem(1, n_val=12), Budget(relative=0.3, absolute=0.2)
+    exact = worst_case(problem, 0.5, budget)
+    hurried, again = (worst_case(problem, 0.5, budget, node_limit=1) for _ in range(2))
+    assert hurried.value <= exact.value + TOLERANCE
+    assert exact.value <= hurried.upper_bound + TOLERANCE
+    assert exact.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
+    assert (hurried.value, hurried.upper_bound) == (again.value, again.upper_bound)
+
+
 def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
     problem = random_problem(0)
     with pytest.raises(InvalidInputError, match="method is 'fast'; pass 'exact' or 'flip'"):
@@ -158,6 +168,8 @@ def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
         worst_case(problem, [1.0, 1.0])
     with pytest.raises(InvalidInputError, match="time_limit is 0"):
         worst_case(problem, 1.0, time_limit=0)
+    with pytest.raises(InvalidInputError, match="node_limit is 0"):
+        worst_case(problem, 1.0, node_limit=0)
     with pytest.raises(InvalidInputError, match="flipped has type"):
         worst_case(problem, 1.0, method="flip", flipped=[0, 1])
     with pytest.raises(InvalidInputError, match="flipped marks no point"):

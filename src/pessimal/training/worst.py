@@ -109,6 +109,8 @@ def worst_case(
         extreme = _flip(problem, limits, budget, _mask(problem, flipped), loss)
     else:
         deadline = _deadline(time_limit)
+        if node_limit is not None and not node_limit > 0:
+            raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
         if loss == "hinge":
             extreme = _worst_hinge(problem, limits, budget or Budget(), deadline, node_limit)
         else:

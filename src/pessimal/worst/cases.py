@@ -94,7 +94,9 @@ class WorstCases:
                 "no model was found that trains as well as the best one; features of very "
                 "different scale are the usual cause, so standardise them"
             )
-        return Worst(tree.worst_model(), tree.best, tree.upper_bound(), tree.nodes)
+        u = tree.worst_model()
+        u[:-1] = np.clip(u[:-1], -box, box)  # to be rid of rounding
+        return Worst(u, tree.best, tree.upper_bound(), tree.nodes)
 
     def glance(self, box: Vector, limit: float) -> float:
         """Loss of a bad model within a limit, found by ascent from the ends of the ranges."""
