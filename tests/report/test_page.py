@@ -252,7 +252,9 @@ def open_in_chromium(page: Path, folder: Path) -> tuple[str, np.ndarray]:
     return done.stderr, imread(io.BytesIO(shot.read_bytes()))
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="needs the browser Chromium on the PATH; no other test opens the page"
+)
 def test_the_page_opens_in_a_browser_without_errors_and_shows_its_figures(tmp_path: Path) -> None:
     fill(tmp_path)
     page = write_report(tmp_path)

@@ -165,9 +165,9 @@ class Store:
             ]
         )
 
-    def summary(self, study: str, version: str | None = None) -> Summary:
+    def summary(self, study: str) -> Summary:
         """Say what the table of `frame` was made from."""
-        version, plan = self._plan(study, version)
+        version, plan = self._plan(study)
         stored = self._cells(study, version)
         keys = [canonical(cell) for cell in plan]
         runs = self._connection.execute(
@@ -187,7 +187,7 @@ class Store:
             ),
         )
 
-    def _plan(self, study: str, version: str | None) -> tuple[str, list[Cell]]:
+    def _plan(self, study: str, version: str | None = None) -> tuple[str, list[Cell]]:
         """Version and cells of the last run of a study."""
         found = self._connection.execute(
             "SELECT version, cells FROM runs WHERE study = ? AND version = ifnull(?, version) "

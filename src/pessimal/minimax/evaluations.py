@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pessimal.minimax.groups import Groups
+from pessimal.minimax.proof import Plane
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress
 from pessimal.solution import Status
@@ -94,6 +95,11 @@ class Evaluations:
     def scenario(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
         return self.cases.scenario(self.groups.box(h), limit, active).value
+
+    def tangent(self, h: Vector) -> Plane:
+        """Tangent plane of the least training loss, which is convex: nowhere above it."""
+        training = self.cases.train(self.groups.box(h))
+        return Plane(h, training.loss, -self.groups.rates(h, training.rates))
 
     def slope(self, h: Vector, active: Mask) -> tuple[float, Vector]:
         """Value and gradient of that bound in h, the training limit moving along."""

@@ -118,44 +118,25 @@ def breakpoints(evaluations: Evaluations) -> list[float]:
     ends = [float(h) for h in np.unique([low, high, *groups.feature_upper])]
     found = [ends[0]]
     for left, right in pairwise(ends):
-        tangents = (_Tangent.at(evaluations, left), _Tangent.at(evaluations, right))
+        tangents = (evaluations.tangent(np.array([h])) for h in (left, right))
         found += [*_bends(evaluations, *tangents), right]
     return found
 
 
-@dataclass(frozen=True)
-class _Tangent:
-    """The least training loss at h, and a line through it that lies below it everywhere."""
-
-    h: float
-    value: float
-    slope: float
-
-    @staticmethod
-    def at(evaluations: Evaluations, h: float) -> _Tangent:
-        at = np.array([h])
-        training = evaluations.cases.train(evaluations.groups.box(at))
-        return _Tangent(h, training.loss, -evaluations.groups.rates(at, training.rates)[0])
-
-    def __call__(self, h: float) -> float:
-        return self.value + self.slope * (h - self.h)
-
-
-def _bends(evaluations: Evaluations, left: _Tangent, right: _Tangent) -> Iterator[float]:
-    """Points between two at which the least training loss bends, in order."""
+def _bends(evaluations: Evaluations, left: Plane, right: Plane) -> Iterator[float]:
+    """Yield the points between two tangents at which the least training loss bends, in order."""
+    low, high = left.at, right.at
     straight = (
-        right.value - left(right.h) <= LP_FEASIBILITY
-        or left.value - right(left.h) <= LP_FEASIBILITY
+        right.value - left(high) <= LP_FEASIBILITY or left.value - right(low) <= LP_FEASIBILITY
     )
-    if straight or right.h - left.h < SMALLEST:
+    if straight or high[0] - low[0] < SMALLEST:
         return
-    h = left.h + (right.value - left.value - right.slope * (right.h - left.h)) / (
-        left.slope - right.slope
-    )
-    middle = _Tangent.at(evaluations, min(max(h, left.h), right.h))
-    if middle.value - left(middle.h) <= LP_FEASIBILITY:
-        yield middle.h
+    h = low + (right.value - left.value - right.slope * (high - low)) / (left.slope - right.slope)
+    middle = evaluations.tangent(np.clip(h, low, high))
+    bend = float(middle.at[0])
+    if middle.value - left(middle.at) <= LP_FEASIBILITY:
+        yield bend
         return
     yield from _bends(evaluations, left, middle)
-    yield middle.h
+    yield bend
     yield from _bends(evaluations, middle, right)

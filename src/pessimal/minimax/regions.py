@@ -93,7 +93,7 @@ def _bounded(
     centre = evaluations.at(0.5 * (low + high), evaluations.best_value)
     known = [mask for mask in parent.sets if not np.array_equal(mask, centre.active)]
     sets = (centre.active, *known)[:MOST_SETS]
-    tangents = (_tangent(evaluations, h) for h in (centre.h, high, low))
+    tangents = (evaluations.tangent(h) for h in (centre.h, high, low))
     planes = _distinct((*tangents, *parent.planes))[:MOST_PLANES]
     losses = [_corner_losses(evaluations, plane, low, high, sets) for plane in planes]
     bound, average = _game(np.vstack(losses), evaluations.best_value)
@@ -111,13 +111,6 @@ def _distinct(planes: tuple[Plane, ...]) -> tuple[Plane, ...]:
         if not any(np.allclose(plane.slope, other.slope) for other in kept):
             kept.append(plane)
     return tuple(kept)
-
-
-def _tangent(evaluations: Evaluations, h: Vector) -> Plane:
-    """Tangent plane of the least training loss."""
-    groups = evaluations.groups
-    training = evaluations.cases.train(groups.box(h))
-    return Plane(h, training.loss, -groups.rates(h, training.rates))
 
 
 def _corner_losses(
