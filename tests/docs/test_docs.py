@@ -3,9 +3,9 @@
 Every page is found by itself, and its blocks are taken in their order, in one scratch folder:
 
 * ``python`` runs, each page in one namespace; a ``text`` block that follows is what it prints;
-* ``console`` is checked command by command. The package's own commands run, in a pipe and in a
-  terminal, beside two tables for them to read. Other programs have a rule each, and a program
-  without one fails the test.
+* ``console`` is checked command by command. The package's own commands run, in a terminal and in
+  a pipe, beside two tables for them to read, and a ``text`` block that follows is part of what
+  they print. Other programs have a rule each, and a program without one fails the test.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 import pandas as pd
 import pexpect
 import pytest
+from command import run_command
 
 from pessimal import load_cancer
-from pessimal.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -129,19 +129,12 @@ def is_executable(words: list[str]) -> None:
 
 
 def has_these_options(words: list[str]) -> None:
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        assert main([*words[1:], "--help"]) == 0, words
+    assert run_command(*words[1:], "--help").code == 0, words
 
 
 def is_not_checked(words: list[str]) -> None:
     """Leave a command alone that would change the repository or the machine."""
 
-
-TOO_LONG = {
-    "reproduce": "takes minutes; the studies have tests of their own",
-    "report": "reads the results of reproduce",
-}
-"""Commands of the package whose options are checked, but which are not run."""
 
 RULES: dict[str, Callable[[list[str]], None]] = {
     "make": has_target,
@@ -180,10 +173,6 @@ def test_the_commands_of_a_page_are_right(page: Path) -> None:
                 RULES[words[0]](words)
 
 
-def run_in_a_pipe(arguments: list[str]) -> int:
-    return subprocess.run([*PROGRAM, *arguments], check=False, capture_output=True).returncode
-
-
 def run_in_a_terminal(arguments: list[str]) -> int:
     terminal = pexpect.spawn(PROGRAM[0], [*PROGRAM[1:], *arguments], timeout=None)
     terminal.expect(pexpect.EOF)
@@ -191,16 +180,49 @@ def run_in_a_terminal(arguments: list[str]) -> int:
     return int(terminal.exitstatus)
 
 
-@pytest.mark.parametrize("run", [run_in_a_pipe, run_in_a_terminal])
+def words_of(text: str) -> str:
+    """Return the text in one line, as a page may fold it elsewhere, and without its times."""
+    return re.sub(r"\d+\.\d+ s\b", "… s", " ".join(text.split()))
+
+
+def run_as_shown(block: Block) -> None:
+    """Run the package's commands of a block in a terminal, then in a pipe, in the same folder.
+
+    So a study is computed in the terminal, and found stored by the same command in the pipe.
+    """
+    for program, *arguments in commands(block.text):
+        if program == "pessimal":
+            assert run_in_a_terminal(arguments) in USABLE, arguments
+            piped = subprocess.run(
+                [*PROGRAM, *arguments], check=False, capture_output=True, encoding="utf-8"
+            )
+            assert piped.returncode in USABLE, (arguments, piped.stderr)
+            if block.shown is not None:
+                assert words_of(block.shown) in words_of(piped.stdout), arguments
+
+
 @pytest.mark.parametrize("page", pages_with("console"), ids=page_name)
 def test_the_commands_of_a_page_run(
-    page: Path, run: Callable[[list[str]], int], tables: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tables)
     for block in blocks(page):
-        for program, *arguments in commands(block.text) if block.language == "console" else ():
-            if program == "pessimal" and arguments[0] not in TOO_LONG:
-                assert run(arguments) in USABLE, arguments
+        if block.language == "console":
+            run_as_shown(block)
+
+
+@pytest.mark.parametrize("command", ["", "tune", "predict", "audit", "reproduce", "report", "info"])
+def test_the_example_of_a_help_text_is_one_of_the_page_and_so_is_run(command: str) -> None:
+    consoles = [block for block in blocks(ROOT / "docs/cli.md") if block.language == "console"]
+    shown = run_command(*command.split(), "--help").out
+    (example,) = re.findall(r"Example: (pessimal .+?)\n\n", shown, re.S)
+    assert shlex.split(example) in [words for block in consoles for words in commands(block.text)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_commands_within_sentences_exist(page: Path) -> None:
+    for command in re.findall(r"`(pessimal [a-z][^`]*)`", page.read_text("utf-8")):
+        has_these_options(shlex.split(command))
 
 
 @pytest.mark.parametrize("package", PUBLIC)

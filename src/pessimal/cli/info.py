@@ -9,7 +9,7 @@ from pessimal.cli.options import Json
 def info(json: Json = False) -> None:
     """Say which versions, solvers and data this installation has.
 
-    Example: pessimal info --json
+    Example: pessimal info
     """
     from pessimal.installation import installation
 

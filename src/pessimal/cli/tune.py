@@ -70,7 +70,7 @@ def tune(
     of tuning; the check of the guarantee may take as long again. Ctrl-C ends tuning and keeps the
     best model found. The exit code is 3 when a limit or Ctrl-C ended it.
 
-    Example: pessimal tune patients.csv --target outcome --out model.json
+    Example: pessimal tune patients.csv --target outcome --out model.json --report report.html
     """
     from pessimal.atomic import require_writable
     from pessimal.tabular import read_source, with_labels
