@@ -1,8 +1,13 @@
 """What a user installs is complete: names, data, types, version, licence."""
 
 import importlib.metadata
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+import zipfile
 from importlib import resources
 from pathlib import Path
 
@@ -68,6 +73,27 @@ def test_every_compiled_module_is_left_out_of_doctest_collection() -> None:
     ignored = {item.removeprefix("--ignore=") for item in arguments if item.startswith("--ignore=")}
     assert ignored == compiled
     assert all((ROOT / path).is_file() for path in compiled)
+
+
+def test_the_source_distribution_builds_a_wheel_that_is_complete(tmp_path: Path) -> None:
+    sources = shutil.copytree(
+        ROOT,
+        tmp_path / "sources",
+        # Neither git nor what an earlier build has left may say which files belong to it.
+        ignore=shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "*.so"),
+    )
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path / "dist", sources],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"PESSIMAL_PURE": "1", "SETUPTOOLS_SCM_PRETEND_VERSION": "1.2.3"},
+    )
+    (wheel,) = (tmp_path / "dist").glob("pessimal-1.2.3-*.whl")
+    assert (tmp_path / "dist" / "pessimal-1.2.3.tar.gz").is_file()
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("pessimal/")}
+    package = ROOT / "src" / "pessimal"
+    files = {f"pessimal/{path.relative_to(package)}" for path in package.rglob("*.*")}
+    assert packed == {name for name in files if not name.endswith((".pyc", ".so"))}
 
 
 def test_nothing_refers_to_folders_outside_the_repository() -> None:
