@@ -45,6 +45,8 @@ def draw(report: AuditReport) -> Figure:
 def draw_losses(axes: Axes, report: AuditReport) -> None:
     """Draw the best and the worst loss against ε, with what is proved and the model chosen."""
     curve, chosen = report.curve, report.reference
+    # The margin above becomes a share of the whole height, and the highest mark is drawn whole.
+    axes.update_datalim([(curve.epsilons[0], 0.0)])
     axes.fill_between(curve.epsilons, curve.best_loss, curve.worst_loss, color=GREY, alpha=0.12)
     if np.any(curve.worst_loss_bound > curve.worst_loss + OPTIMAL_GAP):
         axes.fill_between(
