@@ -31,7 +31,7 @@ FIGURES = """
   .map(place => [place.left, place.top, place.right, place.bottom].map(Math.round))
 """
 CUT_OFF = """
-[...document.querySelectorAll("figure:not(.wide)")]
+[...document.querySelectorAll("figure")]
   .filter(f => (box => box.scrollWidth > box.clientWidth)(f.querySelector(".scroll")))
   .map(f => f.querySelector("figcaption").textContent)
 """
