@@ -43,7 +43,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     frame = messy_table(60).rename(columns={"age": LONG})
     frame["ward"] = np.resize([f"ward {k} of {LONG[:40]}" for k in range(12)], len(frame))
     frame.to_csv(folder / "data.csv", index=False)
-    options = ("--target", "diagnosis", "--text", "one-hot", "--time-limit", 3)
+    options = ("--target", "diagnosis", "--text", "one-hot", "--time-limit", 1)
     made = {}
     for command in (("tune", "--view", "optimistic"), ("audit",)):
         made[command[0]] = folder / f"{command[0]}.html"
