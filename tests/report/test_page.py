@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import os
 import resource
 import shutil
-import subprocess
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from browser import chromium, needs_chromium
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
@@ -24,7 +22,6 @@ from pessimal.report import Plot, Section, Table, render_page, studies, write_pa
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' | `b` &lt;"
 MAGENTA = "#ff00aa"
-CHROMIUM = shutil.which("chromium")
 
 
 def magenta_figure() -> Figure:
@@ -220,52 +217,21 @@ def share_of_magenta(picture: np.ndarray) -> float:
     return float((distance < 0.05).mean())
 
 
-def open_in_chromium(page: Path, folder: Path) -> tuple[str, np.ndarray]:
-    """Return what the browser logged and what it showed."""
-    assert CHROMIUM is not None
-    shot = folder / "shot.png"
-    done = subprocess.run(
-        [
-            CHROMIUM,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            f"--user-data-dir={folder / 'profile'}",
-            "--enable-logging=stderr",
-            "--v=0",
-            "--hide-scrollbars",
-            "--window-size=900,2200",
-            f"--screenshot={shot}",
-            page.as_uri(),
-        ],
-        env={**os.environ, "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    return done.stderr, imread(io.BytesIO(shot.read_bytes()))
-
-
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="needs the browser Chromium on the PATH; no other test opens the page"
-)
+@needs_chromium
 def test_the_page_opens_in_a_browser_without_errors_and_shows_its_figures(tmp_path: Path) -> None:
     fill(tmp_path)
     page = write_report(tmp_path)
-    log, picture = open_in_chromium(page, tmp_path)
-    assert "CONSOLE" not in log
-    assert share_of_magenta(picture) > 0.01
-    # The same eyes do see an error, and the absence of a figure.
-    page.write_text("<script>nonsense(</script>", encoding="utf-8")
-    log, picture = open_in_chromium(page, tmp_path)
-    assert "CONSOLE" in log
-    assert share_of_magenta(picture) == 0.0
+    with chromium(tmp_path) as tab:
+        tab.open(page)
+        assert tab.complaints == []
+        assert tab.requests == []
+        assert share_of_magenta(tab.picture()) > 0.01
+        # The same eyes do see an error, a request, and the absence of a figure.
+        page.write_text("<script>nonsense(</script><img src='absent.png'>", encoding="utf-8")
+        tab.open(page)
+        assert tab.complaints != []
+        assert tab.requests == [(tmp_path / "absent.png").as_uri()]
+        assert share_of_magenta(tab.picture()) == 0.0
 
 
 def test_a_page_is_whole_without_any_section() -> None:

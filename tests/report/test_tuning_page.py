@@ -4,11 +4,15 @@ import base64
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html import escape, unescape
 from pathlib import Path
 
 import pytest
 from command import messy_file, messy_table, run_command
+
+from pessimal import audit
+from pessimal.report.audit_page import audit_sections
 
 EVIL = "<script>alert(1)</script> $x_1$ \x1b[31m 名"
 
@@ -39,13 +43,13 @@ def test_the_page_leads_with_the_guarantee(tuned: tuple[str, dict[str, object]])
 def test_the_page_holds_every_part_and_the_notes(tuned: tuple[str, dict[str, object]]) -> None:
     page, content = tuned
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
-        "Rows and columns",
         "What is guaranteed",
+        "Beside logistic regression",
         "If training may be worse",
         "Every validation row",
         "Coefficients",
-        "Beside logistic regression",
         "Certificate",
+        "Rows and columns",
         "How it was computed",
     ]
     assert len(figures(page)) == 3
@@ -65,6 +69,25 @@ def test_the_page_shows_the_numbers_of_the_answer(tuned: tuple[str, dict[str, ob
     held_out = content["held_out"]
     assert isinstance(held_out, dict)
     assert f"{held_out['n_right_logistic']} of {held_out['n_rows']}" in page
+
+
+@pytest.mark.parametrize(
+    ("closed", "expected"),
+    [
+        (True, "The guarantee cannot be better"),
+        (False, "the worst that was found is a mean hinge loss of 1.5000 and 1 of 2 rows wrong"),
+    ],
+)
+def test_the_page_says_whether_the_worst_was_found_or_only_not_ruled_out(
+    closed: bool, expected: str
+) -> None:
+    # With weights up to 1, only the score x has no training loss; it has the first row wrong.
+    report = audit([[-1.0], [1.0]], ["no", "yes"], [[-2.0], [-3.0]], ["yes", "no"])
+    worst = report.worst_loss
+    if not closed:
+        report = replace(report, worst_loss=replace(worst, bound=worst.value + 0.1))
+    words = " ".join(audit_sections(report, ())[0].paragraphs)
+    assert expected in words
 
 
 def test_names_in_any_script_stay_text_in_both_pages(tmp_path: Path) -> None:
@@ -95,6 +118,7 @@ def test_an_audit_page_has_the_curve_and_the_ambiguous_rows(tmp_path: Path) -> N
     assert escape(content["guarantee"]) in page
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
         "What is guaranteed",
+        "Rows, columns and box",
         "If training may be worse",
         "Every validation row",
         "Coefficients",

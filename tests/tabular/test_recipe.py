@@ -81,6 +81,15 @@ def test_missing_cells_are_filled_on_request_by_median_and_most_frequent() -> No
     assert filled.iloc[3].to_dict() == {"x": 2.0, "pet = cat": 0.0, "pet = dog": 1.0}
 
 
+def test_filled_cells_are_counted_and_what_filled_them_is_said() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 10.0, None], "z": [1, 2, 3, 4], "y": list("abab")})
+    table = with_labels(Source("toy", frame), "y")
+    recipe = make_recipe(table.columns, "fill", "refuse")
+    rows = complete_rows(table, np.array([1, 2, 3]), recipe, "tune on")
+    assert rows.notes == ("Rows to tune on without a value in 'x', filled with 2.0: 1 of 3.",)
+    assert len(rows.y) == 3
+
+
 def test_later_rows_go_the_way_of_the_first() -> None:
     recipe = Recipe((Column("x", fill=7.0), Column("pet", ("cat", "dog"))))
     later = pd.DataFrame({"pet": ["dog", "fish"], "new": [0, 0], "x": [None, 1.0]})

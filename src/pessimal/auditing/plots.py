@@ -13,6 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pessimal.tolerances import OPTIMAL_GAP
+
 if TYPE_CHECKING:
     from pessimal.auditing.report import AuditReport
 
@@ -43,10 +45,18 @@ def draw(report: AuditReport) -> Figure:
 def draw_losses(axes: Axes, report: AuditReport) -> None:
     """Draw the best and the worst loss against ε, with what is proved and the model chosen."""
     curve, chosen = report.curve, report.reference
+    # The margin above becomes a share of the whole height, and the highest mark is drawn whole.
+    axes.update_datalim([(curve.epsilons[0], 0.0)])
     axes.fill_between(curve.epsilons, curve.best_loss, curve.worst_loss, color=GREY, alpha=0.12)
-    axes.fill_between(
-        curve.epsilons, curve.worst_loss, curve.worst_loss_bound, color=VERMILION, alpha=0.25
-    )
+    if np.any(curve.worst_loss_bound > curve.worst_loss + OPTIMAL_GAP):
+        axes.fill_between(
+            curve.epsilons,
+            curve.worst_loss,
+            curve.worst_loss_bound,
+            color=VERMILION,
+            alpha=0.25,
+            label="not ruled out in time",
+        )
     axes.plot(curve.epsilons, curve.worst_loss, "s-", color=VERMILION, label="worst model")
     axes.plot(curve.epsilons, curve.best_loss, "o-", color=BLUE, label="best model")
     axes.axhline(chosen.loss, color="black", linestyle="--", linewidth=1.0, label=chosen.name)
@@ -55,7 +65,7 @@ def draw_losses(axes: Axes, report: AuditReport) -> None:
     axes.set_xlabel("ε (share of the least training loss)")
     axes.set_ylabel("validation loss (mean hinge)")
     axes.set_title("Equally good in training")
-    axes.legend(frameon=False)
+    axes.legend(framealpha=0.8, edgecolor="none")
 
 
 def draw_ranges(axes: Axes, report: AuditReport) -> None:
@@ -64,11 +74,16 @@ def draw_ranges(axes: Axes, report: AuditReport) -> None:
     low, high = report.score_low[order], report.score_high[order]
     ambiguous = report.ambiguous[order]
     place = np.arange(report.n_val)
+    # Points of paper for each row: hundreds of bars must not run into one another.
+    slot = 72.0 * axes.bbox.width / axes.figure.dpi / report.n_val
     for mask, color, width, name in (
-        (~ambiguous, BLUE, 1.5, "all agree"),
-        (ambiguous, ORANGE, 4.0, "models disagree (ambiguous)"),
+        (~ambiguous, BLUE, min(1.5, 0.4 * slot), "all agree"),
+        (ambiguous, ORANGE, min(4.0, 0.8 * slot), "models disagree (ambiguous)"),
     ):
-        axes.vlines(place[mask], low[mask], high[mask], color=color, linewidth=width, label=name)
+        if mask.any():
+            axes.vlines(
+                place[mask], low[mask], high[mask], color=color, linewidth=width, label=name
+            )
     scores = report.reference.scores[order]
     labels = report.labels[order]
     for label, marker in zip(report.classes, "v^", strict=True):
@@ -78,7 +93,7 @@ def draw_ranges(axes: Axes, report: AuditReport) -> None:
             scores[mask],
             marker,
             color="black",
-            markersize=5,
+            markersize=min(5.0, max(2.0, 1.2 * slot)),
             label=literal(f"true class {label!s}"),
         )
     axes.axhline(0.0, color=GREY, linewidth=1.0)
@@ -86,4 +101,4 @@ def draw_ranges(axes: Axes, report: AuditReport) -> None:
     axes.set_ylabel("score (its sign is the predicted class)")
     axes.set_title(f"Ambiguity {report.ambiguity:.0%}, marks: {report.reference.name}")
     axes.set_xticks([])
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(framealpha=0.8, edgecolor="none", fontsize="small", loc="upper left")

@@ -60,12 +60,19 @@ def findings(report: AuditReport) -> list[str]:
     """Ambiguity and discrepancy, one sentence each."""
     n, negative, positive = report.n_val, *report.classes
     change = report.discrepancy
-    n_changed = round(change.value * n)
+    n_ambiguous, n_changed = int(report.ambiguous.sum()), round(change.value * n)
     proved = change.bound - change.value <= OPTIMAL_GAP
     most = "" if proved else f" and at most {change.bound:.1%}"
+    disagree = (
+        f"for {n_ambiguous} of {n} validation points some of these models say {negative!s} and "
+        f"others {positive!s}"
+        if n_ambiguous
+        else f"these models agree on the class of each of the {n} validation points"
+    )
+    changed = f"one of these models labels {n_changed} of {n} validation points differently from"
+    same = f"on the {n} validation points no model was found that labels one differently from"
     return [
-        f"Ambiguity {report.ambiguity:.1%}: for {report.ambiguous.sum()} of {n} validation points "
-        f"some of these models say {negative!s} and others {positive!s}.",
-        f"Discrepancy {change.value:.1%}{most}: one of these models labels {n_changed} of "
-        f"{n} validation points differently from the chosen model, {report.reference.name}.",
+        f"Ambiguity {report.ambiguity:.1%}: {disagree}.",
+        f"Discrepancy {change.value:.1%}{most}: {changed if n_changed else same} the chosen model, "
+        f"{report.reference.name}.",
     ]

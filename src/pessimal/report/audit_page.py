@@ -24,8 +24,15 @@ from pessimal.experiments.environment import describe_environment
 from pessimal.problem import Vector
 from pessimal.report.page import write_page
 from pessimal.report.parts import Plot, Section, Table
+from pessimal.tolerances import OPTIMAL_GAP
 
 _LONGEST_NAME = 32
+
+# In inches: a phone shows a figure of this width as a whole, and its letters can be read.
+_WIDTH = 5.6
+
+# Best, chosen and worst model: mark, size and colour.
+_MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 
 
 def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
@@ -39,7 +46,19 @@ def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
     data : str
         What to call the table that was audited.
     """
-    sections = [*audit_sections(report), computed({"data": data})]
+    guaranteed, *others = audit_sections(report, (scope(report),))
+    models = {
+        "best loss": report.best_loss.coef,
+        report.reference.name: report.reference.coef,
+        "worst loss": report.worst_loss.coef,
+    }
+    sections = [
+        guaranteed,
+        *([Section("Rows, columns and box", report.notes)] if report.notes else []),
+        *others,
+        coefficients(report.feature_names, report.box, models),
+        computed({"data": data}),
+    ]
     write_figures_page(path, f"Audit of {data}", report.guarantee, sections)
 
 
@@ -51,45 +70,64 @@ def write_figures_page(path: Path, title: str, lead: str, sections: Sequence[Sec
         write_page(path, title, lead, sections)
 
 
-def audit_sections(report: AuditReport) -> list[Section]:
+def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
     """Return the sections that every page with an audit has.
+
+    Parameters
+    ----------
+    report : AuditReport
+    opening : sequence of str
+        Paragraphs that say which models the guarantee is about.
+
+    Returns
+    -------
+    list of Section
 
     Examples
     --------
     >>> from pessimal import audit
     >>> report = audit([[-1.0], [1.0]], ["no", "yes"], [[0.5], [-2.0]], ["yes", "no"], delta=0.5)
-    >>> [section.title for section in audit_sections(report)]
-    ['What is guaranteed', 'If training may be worse', 'Every validation row', 'Coefficients']
+    >>> [section.title for section in audit_sections(report, ("All models.",))]
+    ['What is guaranteed', 'If training may be worse', 'Every validation row']
     """
-    return [
-        _guaranteed(report),
-        _against_epsilon(report),
-        _scores(report),
-        coefficients(
-            report.feature_names,
-            report.box,
-            {
-                "best loss": report.best_loss.coef,
-                report.reference.name: report.reference.coef,
-                "worst loss": report.worst_loss.coef,
-            },
-        ),
-    ]
+    return [_guaranteed(report, opening), _against_epsilon(report), _scores(report)]
 
 
-def _guaranteed(report: AuditReport) -> Section:
-    header, *rows = table(report)
+def _guaranteed(report: AuditReport, opening: Sequence[str]) -> Section:
+    # Turned on its side, the table fits a phone.
+    header, *rows = zip(*table(report), strict=True)
+    frame = pd.DataFrame(rows, columns=header).replace("chosen", report.reference.name)
     return Section(
         "What is guaranteed",
-        (scope(report), *findings(report), *report.notes),
+        (*opening, _how_exact(report), *findings(report)),
         (
             Table(
                 "guarantee",
                 "The models that count, on the validation rows. Best and worst were found; no "
-                "model that counts is below “at least” or above “at most”.",
-                pd.DataFrame(rows, columns=header),
+                "model that counts is below “at least” or above “at most”. The hinge loss of a row "
+                "is 0 when its score is on the right side of 0 by at least 1, it is 1 at a score "
+                "of 0, and it grows from there on the wrong side.",
+                frame,
             ),
         ),
+    )
+
+
+def _how_exact(report: AuditReport) -> str:
+    """Say whether the worst models of the guarantee were found, or only not ruled out."""
+    n, loss = report.n_val, report.worst_loss
+    found, bound = (
+        round(share * n) for share in (report.worst_error.value, report.worst_error.bound)
+    )
+    if loss.bound - loss.value <= OPTIMAL_GAP and found == bound:
+        return (
+            "The guarantee cannot be better: up to rounding, one of these models has this loss, "
+            "and one has this many rows wrong."
+        )
+    return (
+        "The guarantee is what was proved, and may be too cautious: the worst that was found is a "
+        f"mean hinge loss of {loss.value:.4f} and {found} of {n} rows wrong, and the truth lies "
+        "between. A longer time limit narrows the gap, as a rule."
     )
 
 
@@ -97,7 +135,7 @@ def _against_epsilon(report: AuditReport) -> Section:
     curve = report.curve
 
     def draw() -> Figure:
-        figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 3.8), layout="constrained")
         draw_losses(figure.subplots(), report)
         return figure
 
@@ -117,14 +155,15 @@ def _against_epsilon(report: AuditReport) -> Section:
             ),
             Table(
                 "losses",
-                "The same in numbers.",
+                "The same in numbers. Where a number of rows is a range, the upper end is proved "
+                "and the lower end was found.",
                 pd.DataFrame(
                     {
                         "ε": curve.epsilons,
                         "best loss": curve.best_loss,
                         "worst loss": curve.worst_loss,
                         "at most": curve.worst_loss_bound,
-                        "most rows wrong": np.rint(curve.worst_error * report.n_val).astype(int),
+                        "most rows wrong": _most_wrong(report),
                     }
                 ),
             ),
@@ -132,24 +171,34 @@ def _against_epsilon(report: AuditReport) -> Section:
     )
 
 
+def _most_wrong(report: AuditReport) -> list[str]:
+    """Return the largest number of wrong rows at each ε, as a range where it is not settled."""
+    shares = (report.curve.worst_error, report.curve.worst_error_bound)
+    found, bound = (np.rint(share * report.n_val).astype(int) for share in shares)
+    return [str(a) if a == b else f"{a} to {b}" for a, b in zip(found, bound, strict=True)]
+
+
 def _scores(report: AuditReport) -> Section:
     def draw() -> Figure:
-        figure = Figure(figsize=(9.0, 4.6), layout="constrained")
+        width = float(np.clip(0.07 * report.n_val, _WIDTH, 9.0))
+        figure = Figure(figsize=(width, 4.2), layout="constrained")
         draw_ranges(figure.subplots(), report)
         return figure
 
-    points = report.to_frame().rename_axis("row")
+    negative, positive = report.classes
+    points = report.to_frame().rename(columns={"label": "true class"}).rename_axis("row")
     ambiguous = Table(
         "ambiguous",
-        "The ambiguous rows, counted as in the data, with their lowest and highest score.",
-        points.loc[points["ambiguous"], ["label", "low", "high"]],
+        "The ambiguous rows, counted from 1 as in the data, with their lowest and highest score.",
+        points.loc[points["ambiguous"], ["true class", "low", "high"]].sort_index(),
     )
     plot = Plot("scores", "Range of the score of every validation row.", draw)
     return Section(
         "Every validation row",
         (
-            "The bar of a row spans all scores that models that count give it. Where it crosses "
-            "0, equally good models disagree on the class, and the row is ambiguous.",
+            f"A score above 0 says {positive!s}, one below 0 {negative!s}. The bar of a row spans "
+            "all scores that models that count give it. Where it crosses 0, equally good models "
+            "disagree on the class, and the row is ambiguous.",
         ),
         (plot, ambiguous) if len(ambiguous.frame) else (plot,),
     )
@@ -161,19 +210,31 @@ def coefficients(
     """Show the coefficients of some models inside their box."""
 
     def draw() -> Figure:
-        figure = Figure(figsize=(7.5, 1.2 + 0.34 * len(names)), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 1.5 + 0.26 * len(names)), layout="constrained")
         axes = figure.subplots()
+        # Marks at the end of a box are drawn whole.
+        axes.use_sticky_edges = False
+        axes.margins(y=0.5 / len(names))
         place = np.arange(len(names))
         axes.barh(place, 2 * box, left=-box, color=GREY, alpha=0.2, height=0.7, label="box")
-        marks = zip(models.items(), "o|s", (BLUE, "black", VERMILION), strict=False)
-        for (name, coef), mark, color in marks:
-            size = 14 if mark == "|" else 6
-            axes.plot(coef, place, mark, color=color, markersize=size, label=literal(name))
+        # Of different sizes, to be told apart where they meet.
+        marks = zip(models.items(), _MARKS, strict=True)
+        for (name, coef), (mark, size, color) in marks:
+            axes.plot(
+                coef,
+                place,
+                mark,
+                color=color,
+                markersize=size,
+                fillstyle="none",
+                label=literal(name),
+            )
         axes.axvline(0.0, color=GREY, linewidth=1.0)
         axes.set_yticks(place, [literal(_shortened(name)) for name in names])
         axes.invert_yaxis()
+        axes.locator_params(axis="x", nbins=5)
         axes.set_xlabel("weight of the standardised feature")
-        figure.legend(loc="outside upper center", ncols=4, frameon=False)
+        figure.legend(loc="outside upper center", ncols=2, frameon=False)
         return figure
 
     return Section(
@@ -193,7 +254,7 @@ def coefficients(
 def computed(facts: Mapping[str, object]) -> Section:
     """Say how the numbers of a page were computed."""
     rows = {**facts, **describe_environment()}
-    frame = pd.DataFrame({"item": list(rows), "value": [str(value) for value in rows.values()]})
+    frame = pd.DataFrame({"item": list(rows), "value": pd.Series(rows.values(), dtype=object)})
     return Section(
         "How it was computed",
         (

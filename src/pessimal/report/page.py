@@ -24,6 +24,10 @@ _HEAD = (
 
 _FEWEST_FOR_CONTENTS = 3
 
+# More than these, and a phone scrolls the figure sideways rather than shrink it; paper shrinks the
+# table.
+_NARROW_INCHES, _NARROW_COLUMNS = 6.0, 8
+
 
 def render_page(title: str, lead: str, sections: Iterable[Section]) -> str:
     """Write a page.
@@ -100,11 +104,17 @@ def _section(section: Section, name: str) -> str:
 def _part(part: Table | Plot) -> str:
     caption = element("figcaption", text(part.caption))
     if isinstance(part, Table):
-        shown = table(table_text(part.frame), numeric_columns(part.frame))
-        return element("figure", caption + _scrolling(shown, part.caption), class_="table")
-    picture = b64encode(figure_bytes(part.draw(), "svg")).decode("ascii")
+        header, *rows = table_text(part.frame)
+        shown = table([header, *rows], numeric_columns(part.frame))
+        kind = "wide table" if len(header) > _NARROW_COLUMNS else "table"
+        return element("figure", caption + _scrolling(shown, part.caption), class_=kind)
+    figure = part.draw()
+    picture = b64encode(figure_bytes(figure, "svg")).decode("ascii")
     image = element("img", "", src=f"data:image/svg+xml;base64,{picture}", alt=part.caption)
-    return element("figure", _scrolling(image.removesuffix("</img>"), part.caption) + caption)
+    kind = "wide plot" if figure.get_figwidth() > _NARROW_INCHES else "plot"
+    return element(
+        "figure", _scrolling(image.removesuffix("</img>"), part.caption) + caption, class_=kind
+    )
 
 
 def _scrolling(content: str, label: str) -> str:

@@ -35,15 +35,15 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
 
 def tuning_sections(run: TuningRun, data: str) -> list[Section]:
     """Return the sections of the page, in order."""
-    guaranteed, against_epsilon, scores, _ = audit_sections(run.audit)
+    opening = (words.trains_well(run), words.search_ended(run), *run.audit.notes)
+    guaranteed, *others = audit_sections(run.audit, opening)
     return [
-        _rows(run),
         guaranteed,
-        against_epsilon,
-        scores,
-        _limits(run),
         *_comparison(run),
+        *others,
+        _limits(run),
         _certificate(run),
+        _rows(run),
         computed({"data": data, **run.model.facts}),
     ]
 

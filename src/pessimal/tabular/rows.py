@@ -29,7 +29,7 @@ class CompleteRows:
     y : ndarray of shape (n_rows,)
         Labels −1 and +1.
     notes : tuple of str
-        A sentence about the rows that are not complete, if any.
+        A sentence about every column with filled cells and about the rows left out, if any.
     """
 
     X: pd.DataFrame
@@ -66,7 +66,7 @@ def draw_rows(table: Labelled, share: float, seed: int) -> tuple[Positions, Posi
 
 
 def complete_rows(table: Labelled, rows: Positions, recipe: Recipe, purpose: str) -> CompleteRows:
-    """Take the features of the rows without missing cells.
+    """Take the features of the rows without missing cells, after filling what the recipe fills.
 
     Parameters
     ----------
@@ -91,15 +91,22 @@ def complete_rows(table: Labelled, rows: Positions, recipe: Recipe, purpose: str
     >>> rows.y, rows.notes[0]
     (array([-1.,  1.]), "Rows to tune on with missing cells, left out: 1 of 3, most for 'size'.")
     """
-    X = recipe.features(table.columns.iloc[rows])
+    cells = table.columns.iloc[rows]
+    X = recipe.features(cells)
+    notes = tuple(
+        f"Rows to {purpose} without a value in {column.name!r}, filled with {column.fill}: "
+        f"{n_filled} of {len(cells)}."
+        for column in recipe.columns
+        if column.fill is not None and (n_filled := cells[column.name].isna().sum())
+    )
     whole = X.notna().all(axis=1).to_numpy()
     if whole.all():
-        return CompleteRows(X, table.y[rows], ())
+        return CompleteRows(X, table.y[rows], notes)
     note = (
         f"Rows to {purpose} with missing cells, left out: {np.sum(~whole)} of {len(whole)}, "
         f"most for {X.isna().sum().idxmax()!r}."
     )
-    return CompleteRows(X[whole], table.y[rows][whole], (note,))
+    return CompleteRows(X[whole], table.y[rows][whole], (*notes, note))
 
 
 def require_both_classes(table: Labelled, rows: CompleteRows, purpose: str) -> None:
