@@ -71,9 +71,8 @@ def test_a_pickled_estimator_predicts_the_same_and_keeps_its_proof(estimator: An
 
 @every_estimator
 def test_the_pages_of_a_notebook_show_an_estimator(estimator: Any) -> None:
-    assert type(estimator).__name__ in clone(estimator)._repr_html_()
-    fitted = clone(estimator).fit(*blobs())
-    assert "coef_" in fitted._repr_html_()
+    for shown in (clone(estimator), clone(estimator).fit(*blobs())):
+        assert type(estimator).__name__ in shown._repr_html_()
 
 
 def test_showing_an_estimator_does_not_start_a_mixed_integer_program(
