@@ -9,7 +9,8 @@ method is known for several folds at once, so boxes are proposed and judged exac
 
 A model found by flipping labels bounds a fold's worst case from below, so most boxes are dismissed
 by linear programs alone. The optimistic optimum ``P_o*`` of a fold is below its worst case at any
-box; the mean over folds bounds the whole problem.
+box, and so is the optimum of its pessimistic problem (`minimax.driver` says why). The larger of the
+two, in the mean over folds, bounds the whole problem.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class _Run:
         )
 
     def own_boxes(self, flip: str, node_limit: int | None, seed: int) -> list[Vector]:
-        """Tune every fold for itself, both ways; the optimistic optima give the bound."""
+        """Tune every fold for itself, both ways; the optima give the bound."""
         rounds = -(-2 * len(self.folds) // self.n_workers)
         share = OWN_SHARE * self.seconds_left() / rounds
         limit = None if share == np.inf else max(share, LEAST_SECONDS)
@@ -198,7 +199,9 @@ class _Run:
             )
             for fold in self.folds
         )
-        self.lower_bound = float(np.mean([solution.lower_bound for solution in optimistic]))
+        views = (optimistic, pessimistic)
+        bounds = [[solution.lower_bound for solution in solutions] for solutions in views]
+        self.lower_bound = float(np.max(bounds, axis=0).mean())
         return [solution.box for solution in (*pessimistic, *optimistic)]
 
     def improve(self, boxes: Sequence[Vector]) -> bool:

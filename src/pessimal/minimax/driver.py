@@ -2,14 +2,18 @@
 
 One group is a line, solved to proved optimality. With more, descent goes from the best single
 limit, the boxes of the optimistic and of the paper's pessimistic problem, smallest and largest, and
-the widest box, the best of them first, so the answer is no worse than any of them. The optimistic
-optimum is a lower bound: no box has a better best case. Few groups are then branched on until bound
-and answer meet.
+the widest box, the best of them first, so the answer is no worse than any of them. Few groups are
+then branched on until bound and answer meet.
+
+Both problems are lower bounds as well. No box has a better best case than the optimistic optimum.
+And no box has a worst case below the paper's optimum, whichever points are flipped: with a copy
+that trains best, the paper's model is one of the near-optimal ones of that box. So after descent
+the points are flipped that the worst model of the best box loses on, which comes closest to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
@@ -18,7 +22,7 @@ import numpy as np
 
 from pessimal.errors import SolverError
 from pessimal.minimax.descent import Descent
-from pessimal.minimax.evaluations import Evaluations, Stop
+from pessimal.minimax.evaluations import Evaluations, Point, Stop
 from pessimal.minimax.groups import GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
@@ -31,6 +35,9 @@ from pessimal.tolerances import OPTIMAL_GAP
 
 START_NODES = 10_000
 """Nodes that may be spent on each of the problems whose boxes are starts, beside all others."""
+
+BOUND_NODES = 100_000
+"""The same for each of the problems that are solved for their bound."""
 
 
 def minimise_worst_case(
@@ -76,12 +83,26 @@ def _several(evaluations: Evaluations) -> Status:
         if evaluations.met:
             return Status.OPTIMAL
         descent.improve(point.h)
+    _flip_what_is_lost(evaluations, descent)
     if evaluations.met:
         return Status.OPTIMAL
     if len(groups) > MOST_GROUPS:
         return Status.NOT_PROVED
     certain = evaluations.lower_bound
     return _confirm(evaluations, minimise_in_regions(evaluations), certain)
+
+
+def _flip_what_is_lost(evaluations: Evaluations, descent: Descent) -> None:
+    """Solve the paper's problem against the worst model, for its bound and for its boxes."""
+    problem, budget, groups = evaluations.problem, evaluations.budget, evaluations.groups
+    answered: Point | None = None
+    while (best := evaluations.best) and best is not answered and not evaluations.met:
+        answered, lost = best, best.active
+        limits = evaluations.rest(BOUND_NODES)
+        paper = _heeding_interrupts(search_pessimistic(problem, budget, lost, limits))
+        evaluations.prove(paper.lower_bound)
+        for h in _distinct(map(groups.around, _tied(problem, budget, lost, paper))):
+            descent.improve(h)
 
 
 def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float = 0.0) -> Status:
@@ -108,14 +129,18 @@ def _starts(evaluations: Evaluations) -> list[Vector]:
     everyone = np.ones(problem.n_val, dtype=np.bool_)
     limits = evaluations.rest(START_NODES)
     paper = _heeding_interrupts(search_pessimistic(problem, budget, everyone, limits))
+    evaluations.prove(paper.lower_bound)
     boxes = [
         *single,
         *_tied(problem, Budget(), None, optimistic),
         *_tied(problem, budget, everyone, paper),
         problem.upper,
     ]
-    starts = {h.tobytes(): h for h in map(groups.around, boxes)}
-    return list(starts.values())
+    return _distinct(map(groups.around, boxes))
+
+
+def _distinct(points: Iterable[Vector]) -> list[Vector]:
+    return list({h.tobytes(): h for h in points}.values())
 
 
 def _tied(
