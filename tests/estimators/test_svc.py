@@ -48,8 +48,9 @@ class TestTheAnswerIsThatOfTheViews:
     def test_true_pessimism(self, groups: Any) -> None:
         X, y = overlapping()
         val = np.arange(len(y)) % 3 == 0
-        model = PessimisticSVC(epsilon=0.1, delta=0.05, inner="exact", groups=groups)
-        model.fit(X, y, validation=val)
+        model = PessimisticSVC(
+            epsilon=0.1, delta=0.05, inner="exact", groups=groups, time_limit=None
+        ).fit(X, y, validation=val)
         problem, budget = problem_of(X, y, val), Budget(0.1, 0.05)
         expected = solve_pessimistic(problem, budget, inner="exact", groups=groups)
         assert model.result_.proved
