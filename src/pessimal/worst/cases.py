@@ -18,7 +18,7 @@ from pessimal.tolerances import BUDGET_SLACK
 from pessimal.worst.hinges import HingeTree
 from pessimal.worst.program import near_optimal_program, training_program
 
-_NODES_BETWEEN_LOOKS = 200
+_NODES_BETWEEN_LOOKS = 10
 """How far compiled code runs before the clock and Ctrl-C are looked at."""
 
 
@@ -80,15 +80,17 @@ class WorstCases:
         deadline: float = np.inf,
         node_limit: int | None = None,
     ) -> Worst:
-        """Largest validation loss, or any that is `enough`, among the models within a limit."""
+        """Largest validation loss, or any that is `enough`, among the models within a limit.
+
+        Past the deadline, the worst model so far and what is proved by then.
+        """
         tree = self._tree
-        self._models.move_to(box, limit)
-        tree.start(enough)
-        left = np.inf if node_limit is None else node_limit
-        while left > 0 and tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
-            left -= _NODES_BETWEEN_LOOKS
-            if time.perf_counter() > deadline:
-                break
+        if self._narrow(box, limit, enough, deadline):
+            left = np.inf if node_limit is None else node_limit
+            while left > 0 and tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
+                left -= _NODES_BETWEEN_LOOKS
+                if time.perf_counter() > deadline:
+                    break
         if tree.best == -np.inf:
             raise SolverError(
                 "no model was found that trains as well as the best one; features of very "
@@ -98,11 +100,20 @@ class WorstCases:
         u[:-1] = np.clip(u[:-1], -box, box)  # to be rid of rounding
         return Worst(u, tree.best, tree.upper_bound(), tree.nodes)
 
-    def glance(self, box: Vector, limit: float) -> float:
+    def glance(self, box: Vector, limit: float, deadline: float = np.inf) -> float:
         """Loss of a bad model within a limit, found by ascent from the ends of the ranges."""
-        self._models.move_to(box, limit)
-        self._tree.start(np.inf)
+        self._narrow(box, limit, np.inf, deadline)
         return self._tree.best
+
+    def _narrow(self, box: Vector, limit: float, enough: float, deadline: float) -> bool:
+        """Find the ranges, or one model at least; return whether there was time for all."""
+        tree = self._tree
+        self._models.move_to(box, limit)
+        tree.start(enough)
+        while tree.narrow():
+            if tree.best > -np.inf and time.perf_counter() > deadline:
+                return False
+        return True
 
     def scenario(self, box: Vector, limit: float, active: Mask) -> Scenario:
         """Largest loss within a limit when only the `active` hinges count, linear ones."""
