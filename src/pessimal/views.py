@@ -35,6 +35,9 @@ Callback = Callable[[Progress], None]
 _METHODS = ("search", "milp")
 _TIE_BREAKS = {"smallest_box": smallest_box, "largest_box": largest_box}
 
+_LATE_SECONDS, _LATE_SHARE = 0.5, 0.05
+"""The check of a worst case may exceed a time limit by the larger: half a second, 5 % of it."""
+
 
 def solve_optimistic(
     problem: TuningProblem,
@@ -216,10 +219,13 @@ def _worst_case_solution(
     started: float,
     time_limit: float | None,
 ) -> TuningSolution:
-    """Recompute the worst case from its model and have it certified, in no more time again."""
+    """Recompute the worst case from its model and have it certified, in the time that is left."""
     w, b, box = outcome.w, outcome.b, outcome.box
     seconds = time.perf_counter() - started
-    most = WORST_CASE_SECONDS if time_limit is None else min(time_limit, WORST_CASE_SECONDS)
+    most = WORST_CASE_SECONDS
+    if time_limit is not None:
+        late = max(_LATE_SECONDS, _LATE_SHARE * time_limit)
+        most = min(most, max(0.0, time_limit - seconds) + late)
     certificate = certify_worst_case(problem, budget, box, w, b, problem.val_loss(w, b), most)
     return _answer(problem, budget, None, outcome, box, "worst case", seconds, certificate)
 

@@ -8,6 +8,7 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -190,11 +191,37 @@ def near_optimal(
     return models
 
 
-def row_ranges(models: BoxModels, rows: Matrix) -> tuple[Vector, Vector, Matrix]:
-    """Range of each linear form ``rows·u`` over Ψ, and all the models at its ends."""
-    ends = np.array([[models.minimise(row), models.minimise(-row)] for row in rows])
-    low, high = np.einsum("rej,rj->er", ends, rows)
-    return low, high, ends.reshape(-1, rows.shape[1])
+def row_ranges(
+    models: BoxModels, rows: Matrix, deadline: float = np.inf
+) -> tuple[Vector, Vector, Matrix]:
+    """Range of each linear form ``rows·u`` over Ψ, and all the models at its ends.
+
+    Past the deadline, rows after the first have ranges that only hold Ψ's.
+    """
+    low, high = coarse_ranges(models, rows)
+    ends: list[Vector] = []
+    for k, row in enumerate(rows):
+        if ends and time.perf_counter() > deadline:
+            break
+        ends += models.minimise(row), models.minimise(-row)
+        low[k], high[k] = ends[-2] @ row, ends[-1] @ row
+    return low, high, np.array(ends)
+
+
+def coarse_ranges(models: BoxModels, rows: Matrix) -> tuple[Vector, Vector]:
+    """Bound linear forms ``rows·u`` over Ψ from the box and the budget alone.
+
+    A training point with weight ``ω`` has hinge at most ``limit/ω``; at a positive point this
+    bounds b from above by ``limit/ω − 1 + Σ|x_j|·w̄_j``, at a negative one from below likewise.
+    """
+    problem, box = models.problem, models.box
+    seen = problem.train_weight > 0.0
+    reach = models.training_limit / problem.train_weight[seen] - 1.0
+    reach += np.abs(problem.X_train[seen]) @ box
+    positive = problem.y_train[seen] > 0.0
+    by_intercept = rows[:, -1:] * np.array([-reach[~positive].min(), reach[positive].min()])
+    by_weights = np.abs(rows[:, :-1]) @ box
+    return by_intercept.min(axis=1) - by_weights, by_intercept.max(axis=1) + by_weights
 
 
 def _hinge_program(problem: TuningProblem, box: Vector, others: Matrix | None) -> Program:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.training.exact import Extreme, counted, largest_count
-from pessimal.training.near_optimal import BoxModels, near_optimal
+from pessimal.training.near_optimal import coarse_ranges, near_optimal
 from pessimal.worst.cases import WorstCases
 
 Method = Literal["exact", "flip"]
@@ -135,26 +135,10 @@ def _flip(
     others = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
     models = near_optimal(problem, box, budget, others)
     u = models.minimise(hinge_cost=problem.flipped_weight(flipped))
-    low = _least_margins(models)
+    low, _ = coarse_ranges(models, margin_rows(problem.X_val, problem.y_val))
     if loss == "hinge":
         return Extreme(u, float(problem.val_weight @ hinge(low)))
     return Extreme(u, float(problem.val_weight[low < _THRESHOLD[loss]].sum()))
-
-
-def _least_margins(models: BoxModels) -> Vector:
-    """Bound the validation margins over Ψ from below, from the box and the budget alone.
-
-    A training point with weight ``ω`` has hinge at most ``limit/ω``; at a positive point this
-    bounds b from above by ``limit/ω − 1 + Σ|x_j|·w̄_j``, at a negative one from below likewise.
-    """
-    problem, box = models.problem, models.box
-    seen = problem.train_weight > 0.0
-    reach = models.training_limit / problem.train_weight[seen] - 1.0
-    reach += np.abs(problem.X_train[seen]) @ box
-    positive = problem.y_train[seen] > 0.0
-    largest, least = reach[positive].min(), -reach[~positive].min()
-    intercept = np.where(problem.y_val > 0.0, -largest, least)
-    return np.asarray(intercept - np.abs(problem.X_val) @ box)
 
 
 def _loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:
