@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
+from pessimal.worst.program import coarse_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +199,7 @@ def row_ranges(
 
     Past the deadline, rows after the first have ranges that only hold Ψ's.
     """
-    low, high = coarse_ranges(models, rows)
+    low, high = coarse_ranges(models.problem, models.box, models.training_limit, rows)
     ends: list[Vector] = []
     for k, row in enumerate(rows):
         if ends and time.perf_counter() > deadline:
@@ -206,22 +207,6 @@ def row_ranges(
         ends += models.minimise(row), models.minimise(-row)
         low[k], high[k] = ends[-2] @ row, ends[-1] @ row
     return low, high, np.array(ends)
-
-
-def coarse_ranges(models: BoxModels, rows: Matrix) -> tuple[Vector, Vector]:
-    """Bound linear forms ``rows·u`` over Ψ from the box and the budget alone.
-
-    A training point with weight ``ω`` has hinge at most ``limit/ω``; at a positive point this
-    bounds b from above by ``limit/ω − 1 + Σ|x_j|·w̄_j``, at a negative one from below likewise.
-    """
-    problem, box = models.problem, models.box
-    seen = problem.train_weight > 0.0
-    reach = models.training_limit / problem.train_weight[seen] - 1.0
-    reach += np.abs(problem.X_train[seen]) @ box
-    positive = problem.y_train[seen] > 0.0
-    by_intercept = rows[:, -1:] * np.array([-reach[~positive].min(), reach[positive].min()])
-    by_weights = np.abs(rows[:, :-1]) @ box
-    return by_intercept.min(axis=1) - by_weights, by_intercept.max(axis=1) + by_weights
 
 
 def _hinge_program(problem: TuningProblem, box: Vector, others: Matrix | None) -> Program:

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.training.exact import Extreme, counted, largest_count
-from pessimal.training.near_optimal import coarse_ranges, near_optimal
+from pessimal.training.near_optimal import near_optimal
 from pessimal.worst.cases import WorstCases
+from pessimal.worst.program import coarse_ranges
 
 Method = Literal["exact", "flip"]
 Loss = Literal["hinge", "zero_one", "margin"]
@@ -135,7 +136,8 @@ def _flip(
     others = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
     models = near_optimal(problem, box, budget, others)
     u = models.minimise(hinge_cost=problem.flipped_weight(flipped))
-    low, _ = coarse_ranges(models, margin_rows(problem.X_val, problem.y_val))
+    rows = margin_rows(problem.X_val, problem.y_val)
+    low, _ = coarse_ranges(problem, box, models.training_limit, rows)
     if loss == "hinge":
         return Extreme(u, float(problem.val_weight @ hinge(low)))
     return Extreme(u, float(problem.val_weight[low < _THRESHOLD[loss]].sum()))

@@ -13,10 +13,10 @@ import numpy as np
 
 from pessimal.errors import SolverError
 from pessimal.lp.codes import OPTIMAL
-from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import BUDGET_SLACK
 from pessimal.worst.hinges import HingeTree
-from pessimal.worst.program import near_optimal_program, training_program
+from pessimal.worst.program import coarse_ranges, near_optimal_program, training_program
 
 _NODES_BETWEEN_LOOKS = 10
 """How far compiled code runs before the clock and Ctrl-C are looked at."""
@@ -85,12 +85,12 @@ class WorstCases:
         Past the deadline, the worst model so far and what is proved by then.
         """
         tree = self._tree
-        if self._narrow(box, limit, enough, deadline):
-            left = np.inf if node_limit is None else node_limit
-            while left > 0 and tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
-                left -= _NODES_BETWEEN_LOOKS
-                if time.perf_counter() > deadline:
-                    break
+        self._narrow(box, limit, enough, deadline)
+        left = np.inf if node_limit is None else node_limit
+        while left > 0 and tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
+            left -= _NODES_BETWEEN_LOOKS
+            if time.perf_counter() > deadline:
+                break
         if tree.best == -np.inf:
             raise SolverError(
                 "no model was found that trains as well as the best one; features of very "
@@ -105,15 +105,16 @@ class WorstCases:
         self._narrow(box, limit, np.inf, deadline)
         return self._tree.best
 
-    def _narrow(self, box: Vector, limit: float, enough: float, deadline: float) -> bool:
-        """Find the ranges, or one model at least; return whether there was time for all."""
+    def _narrow(self, box: Vector, limit: float, enough: float, deadline: float) -> None:
+        """Find the ranges; past the deadline, one model at least."""
         tree = self._tree
         self._models.move_to(box, limit)
         tree.start(enough)
         while tree.narrow():
             if tree.best > -np.inf and time.perf_counter() > deadline:
-                return False
-        return True
+                rows = margin_rows(self.problem.X_val, self.problem.y_val)
+                tree.hold(*coarse_ranges(self.problem, box, limit, rows))
+                return
 
     def scenario(self, box: Vector, limit: float, active: Mask) -> Scenario:
         """Largest loss within a limit when only the `active` hinges count, linear ones."""

@@ -18,6 +18,7 @@ cdef class HingeTree:
     cpdef void start(self, double enough)
     @cython.locals(before=double)
     cpdef bint narrow(self)
+    cpdef void hold(self, const double[::1] low, const double[::1] high)
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double upper_bound(self)
     @cython.locals(at=double)

@@ -12,7 +12,7 @@ for the tree to find, only to be excluded. What is left to exclude are models wi
 than the largest met; that shrinks the ranges once more, before the first split.
 
 With hundreds of points the ranges take longer than anyone may want to wait, so they are found one
-point at a time, and the loss is bounded at every moment.
+point at a time, and coarse ones will do for the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ PROMISING = 0.9  # ascent starts from a point that has this share of the largest
 class HingeTree:
     """Depth-first search for the worst of the models; resumable after any range and any node.
 
-    `start`, then `narrow` until all ranges are found, then `advance` until no node is left. `best` is the largest loss met, `u` its model. The search is over once `best` reaches `enough`.
+    `start`, then `narrow` until all ranges are found or `hold` what there is of them, then
+    `advance` until no node is left. `best` is the largest loss met, `u` its model. The search is
+    over once `best` reaches `enough`.
     """
 
     def __init__(self, models: Models, weight: Vector) -> None:
@@ -104,6 +106,14 @@ class HingeTree:
         self.point = 0
         self.promising = -INF
         return True
+
+    def hold(self, low: Vector, high: Vector) -> None:
+        """Find no more ranges: where none was found these hold, and are coarse."""
+        for k in range(self.models.n_val):
+            self.low[k] = max(self.low[k], low[k])
+            self.high[k] = min(self.high[k], high[k])
+        self.keep_ranges()
+        self.models.lift_target()
 
     def aim(self) -> None:
         """Ask of the models that the sum of chords reach the largest loss met."""
