@@ -1,7 +1,8 @@
 """Exact worst cases of many boxes of one problem, each starting from the last.
 
 For a box w̄ the near-optimal set is ``Ψ = {|w| ≤ w̄, L_T ≤ (1 + ε)·L_T*(w̄) + δ}``. Two warm linear
-programs serve: one trains, the other holds Ψ.
+programs serve: one trains, the other holds Ψ. Both are in balanced units; boxes and models here are
+in those of the problem.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pessimal.errors import SolverError
 from pessimal.lp.codes import OPTIMAL
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import BUDGET_SLACK
+from pessimal.units import balance
 from pessimal.worst.hinges import HingeTree
 from pessimal.worst.program import coarse_ranges, near_optimal_program, training_program
 
@@ -55,17 +57,19 @@ class WorstCases:
     def __init__(self, problem: TuningProblem, budget: Budget) -> None:
         self.problem = problem
         self.budget = budget
-        self._training = training_program(problem, budget)
-        self._models = near_optimal_program(problem, budget)
+        balanced = balance(problem)
+        self._factor = balanced.factor
+        self._training = training_program(balanced.problem, budget)
+        self._models = near_optimal_program(balanced.problem, budget)
         self._tree = HingeTree(self._models, problem.val_weight)
 
     def train(self, box: Vector) -> Training:
         """Least training loss in a box."""
-        for j, limit in enumerate(box):
+        for j, limit in enumerate(self._factor * box):
             self._training.set_bounds(j, -limit, limit)
         if self._training.solve(np.inf) != OPTIMAL:
             raise SolverError("training stalled")
-        rates = np.abs(self._training.multipliers()[: len(box)])
+        rates = self._factor * np.abs(self._training.multipliers()[: len(box)])
         return Training(max(0.0, self._training.objective), rates)
 
     def limit(self, box: Vector) -> float:
@@ -97,7 +101,7 @@ class WorstCases:
                 "different scale are the usual cause, so standardise them"
             )
         u = tree.worst_model()
-        u[:-1] = np.clip(u[:-1], -box, box)  # to be rid of rounding
+        u[:-1] = np.clip(u[:-1] / self._factor, -box, box)  # to be rid of rounding
         return Worst(u, tree.best, tree.upper_bound(), tree.nodes)
 
     def glance(self, box: Vector, limit: float, deadline: float = np.inf) -> float:
@@ -108,7 +112,7 @@ class WorstCases:
     def _narrow(self, box: Vector, limit: float, enough: float, deadline: float) -> None:
         """Find the ranges; past the deadline, one model at least."""
         tree = self._tree
-        self._models.move_to(box, limit)
+        self._models.move_to(self._factor * box, limit)
         tree.start(enough)
         while tree.narrow():
             if tree.best > -np.inf and time.perf_counter() > deadline:
@@ -118,9 +122,10 @@ class WorstCases:
 
     def scenario(self, box: Vector, limit: float, active: Mask) -> Scenario:
         """Largest loss within a limit when only the `active` hinges count, linear ones."""
-        self._models.move_to(box, limit)
+        self._models.move_to(self._factor * box, limit)
         value = self._models.scenario(self.problem.val_weight * active)
-        return Scenario(value, self._models.box_rates(), self._models.limit_rate())
+        rates = self._factor * self._models.box_rates()
+        return Scenario(value, rates, self._models.limit_rate())
 
     def active(self, u: Vector) -> Mask:
         """Return which validation points have an active hinge at a model."""
