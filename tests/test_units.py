@@ -13,11 +13,14 @@ from pessimal import (
     Budget,
     TuningProblem,
     TuningSolution,
+    best_case,
     solve_optimistic,
     solve_pessimistic,
     worst_case,
 )
+from pessimal.certificate import certify_worst_case
 from pessimal.problem import Vector
+from pessimal.training.worst import Loss
 from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
 
@@ -86,6 +89,29 @@ def test_the_worst_case_is_the_enumerated_one_in_any_units(
     assert worst.value == pytest.approx(largest, abs=TOLERANCE)
     assert worst.upper_bound == pytest.approx(largest, abs=TOLERANCE)
     assert in_near_optimal_set(problem, worst.coef * units, -worst.intercept, box, budget)
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "margin"])
+@pytest.mark.parametrize("seed", range(6))
+def test_errors_are_counted_alike_in_any_units(seed: int, loss: Loss) -> None:
+    problem, budget = wide_problem(seed, n=12, p=8, upper=1.0), Budget(0.2, 0.05)
+    other = in_units(problem, mixed_units(seed, 8))
+    plain = worst_case(problem, problem.upper, budget, loss=loss)
+    mixed = worst_case(other, other.upper, budget, loss=loss)
+    assert mixed.value == pytest.approx(plain.value)
+    assert mixed.upper_bound == pytest.approx(plain.upper_bound)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_certificate_finds_the_same_gap_in_any_units(seed: int) -> None:
+    problem, budget = wide_problem(seed, n=12, p=8, upper=1.0), Budget(0.2, 0.05)
+    units = mixed_units(seed, 8)
+    worst, best = (case(problem, problem.upper, budget) for case in (worst_case, best_case))
+    other = in_units(problem, units)
+    for model in (worst, best):
+        w, b = model.coef / units, -model.intercept
+        gap = certify_worst_case(other, budget, other.upper, w, b, model.value).inner_gap
+        assert gap == pytest.approx(worst.value - model.value, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("budget", [Budget(0.3), Budget(0.0, 0.05)], ids=str)

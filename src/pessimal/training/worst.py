@@ -20,6 +20,7 @@ from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.training.exact import Extreme, counted, largest_count
 from pessimal.training.near_optimal import near_optimal
+from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
 from pessimal.worst.program import coarse_ranges
 
@@ -105,21 +106,24 @@ def worst_case(
         raise InvalidInputError(f"method is {method!r}; pass 'exact' or 'flip'")
     if loss not in get_args(Loss):
         raise InvalidInputError(f"loss is {loss!r}; pass 'hinge', 'zero_one' or 'margin'")
-    limits = problem.box(box)
+    given = problem.box(box)
+    # The mixed-integer programs, too, are only as good as their tolerances.
+    balanced = balance(problem)
+    scaled, limits = balanced.problem, balanced.factor * given
     if method == "flip":
-        extreme = _flip(problem, limits, budget, _mask(problem, flipped), loss)
+        extreme = _flip(scaled, limits, budget, _mask(problem, flipped), loss)
     else:
         deadline = _deadline(time_limit)
         if node_limit is not None and not node_limit > 0:
             raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
         if loss == "hinge":
-            extreme = _worst_hinge(problem, limits, budget or Budget(), deadline, node_limit)
+            extreme = _worst_hinge(scaled, limits, budget or Budget(), deadline, node_limit)
         else:
-            models = near_optimal(problem, limits, budget)
+            models = near_optimal(scaled, limits, budget)
             extreme = largest_count(models, _THRESHOLD[loss], deadline)
-    u = extreme.u
-    value = _loss(problem, loss, u)
-    return WorstCase(value, u[:-1], -float(u[-1]), max(value, extreme.upper_bound))
+    coef, b = extreme.u[:-1] / balanced.factor, float(extreme.u[-1])
+    value = _loss(problem, loss, np.append(coef, b))
+    return WorstCase(value, coef, -b, max(value, extreme.upper_bound))
 
 
 def _worst_hinge(
