@@ -92,3 +92,18 @@ def test_a_box_that_is_half_evaluated_is_the_answer_if_there_is_no_other(
         point = evaluations.first_glance()
     assert np.array_equal(point.h, half)
     assert point.value >= worst_case(problem, half, BUDGET).value - 1e-6
+
+
+def test_a_single_limit_that_was_only_glanced_at_beats_the_widest_box(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = random_problem(90, 20, 30, 5, upper=2.0)
+    with monkeypatch.context() as patch:
+        LeapingClock(patch, 1500)
+        solution = solve_pessimistic(
+            problem, BUDGET, inner="exact", groups="one", time_limit=SECONDS
+        )
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.nodes == 0  # nothing was evaluated
+    widest, found = (worst_case(problem, box, BUDGET).value for box in (2.0, solution.box))
+    assert found < widest - 0.01

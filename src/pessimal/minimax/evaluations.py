@@ -60,8 +60,10 @@ class Evaluations:
         self.cases = WorstCases(problem, budget)
         self.best: Point | None = None
         self.unfinished: Point | None = None
+        self.promising = groups.upper
         self.lower_bound = 0.0
         self.nodes = 0
+        self._least_seen = np.inf
         self._started = time.perf_counter()
         self._heard = self._started
 
@@ -99,7 +101,11 @@ class Evaluations:
     def glance(self, h: Vector) -> float:
         """Estimate the worst case of h from below, without the tree."""
         limit = self.limit(h)
-        return self.cases.glance(self.groups.box(h), limit, self._deadline)
+        seen = self.cases.glance(self.groups.box(h), limit, self._deadline)
+        self.check_time()  # an estimate that was cut short is too small
+        if seen < self._least_seen:
+            self.promising, self._least_seen = h, seen
+        return seen
 
     def scenario(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
@@ -126,11 +132,11 @@ class Evaluations:
     def first_glance(self) -> Point:
         """Return a box, for want of an evaluated one, with a bound on its worst case.
 
-        It is the one that time ran out on, or else the widest.
+        It is the one that time ran out on, or else the one that promised most, or the widest.
         """
         if self.unfinished is not None:
             return self.unfinished
-        h = self.groups.upper
+        h = self.promising
         box = self.groups.box(h)
         limit = self.cases.limit(box)
         seconds = self.limits.time_limit

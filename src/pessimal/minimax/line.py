@@ -70,7 +70,11 @@ def minimise_on_line(evaluations: Evaluations) -> list[Leaf]:
 def _evaluated(evaluations: Evaluations, hs: list[float]) -> list[Point]:
     """Evaluate the most promising first: of the others it is enough to know that they are worse."""
     points = [np.array([h]) for h in hs]
-    order = np.argsort([evaluations.glance(h) for h in points], kind="stable")
+    # Glances from coarse to fine, by the bits of the number reversed: they may be cut short.
+    n_bits = len(points).bit_length()
+    spread = sorted(range(len(points)), key=lambda k: f"{k:0{n_bits}b}"[::-1])
+    glances = {k: evaluations.glance(points[k]) for k in spread}
+    order = sorted(range(len(points)), key=glances.__getitem__)
     found = {k: evaluations.at(points[k], evaluations.best_value) for k in order}
     return [found[k] for k in range(len(points))]
 
