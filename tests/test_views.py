@@ -213,6 +213,18 @@ class TestPropositions:
         assert sign_patterns(problem, np.array([1.0]), Budget()) == [(0,)]
 
 
+def test_the_exact_worst_case_keeps_to_the_time_limit_of_its_solution() -> None:
+    rng = np.random.default_rng(0)
+    y = np.tile([-1.0, 1.0], 20)
+    X = rng.normal(size=(40, 4)) + 0.3 * y[:, None]
+    problem, budget = TuningProblem(X[:20], y[:20], X[20:], y[20:]), Budget(0.3, 0.1)
+    solution = solve_pessimistic(problem, budget, time_limit=1e-9)
+    hurried, exact = solution.exact_worst_case, worst_case(problem, solution.box, budget)
+    assert exact.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
+    assert hurried.value <= exact.value + TOLERANCE
+    assert exact.value + TOLERANCE < hurried.upper_bound
+
+
 class TestTruePessimism:
     """``inner="exact"``; what it finds is tested in `minimax`."""
 

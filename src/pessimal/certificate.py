@@ -24,6 +24,7 @@ from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE, LP_FEASIBILITY
 from pessimal.training.exact import largest_hinge
 from pessimal.training.near_optimal import BoxModels, near_optimal
+from pessimal.units import balance
 
 WORST_CASE_SECONDS = 20.0
 """How long the check of a worst case may take."""
@@ -144,7 +145,8 @@ def certify_worst_case(
     True
     """
     started = time.perf_counter()
-    models = near_optimal(problem, box, budget)
+    balanced = balance(problem)
+    models = near_optimal(balanced.problem, balanced.factor * box, budget)
     violation = max(0.0, problem.train_loss(w, b) - models.training_limit)
     largest = largest_hinge(models, started + time_limit).upper_bound
     inner = max(0.0, largest - problem.val_loss(w, b)), violation

@@ -61,6 +61,8 @@ class TuningSolution:
         The inner problem solved again, by HiGHS.
     notes : tuple of str
         What the method has to say about its proof, such as a cap on a multiplier.
+    time_limit : float or None
+        Seconds that `exact_worst_case` may take: as many as the method had.
     """
 
     problem: TuningProblem = field(repr=False)
@@ -77,6 +79,7 @@ class TuningSolution:
     method: str
     certificate: Certificate
     notes: tuple[str, ...] = ()
+    time_limit: float | None = None
 
     @property
     def gap(self) -> float:
@@ -94,7 +97,7 @@ class TuningSolution:
     def exact_worst_case(self) -> WorstCase:
         """Worst validation loss over all near-optimal models of the box, found on first use.
 
-        It runs until it is proved, which can take long from some fifty validation points on;
-        `worst_case` takes a time limit.
+        From some fifty validation points on it can take long. If `time_limit` cuts it short, its
+        `value` is the worst found, and only its `upper_bound` is a guarantee.
         """
-        return worst_case(self.problem, self.box, self.budget)
+        return worst_case(self.problem, self.box, self.budget, time_limit=self.time_limit)

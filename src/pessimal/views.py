@@ -35,6 +35,9 @@ Callback = Callable[[Progress], None]
 _METHODS = ("search", "milp")
 _TIE_BREAKS = {"smallest_box": smallest_box, "largest_box": largest_box}
 
+_LATE_SECONDS, _LATE_SHARE = 0.5, 0.05
+"""The check of a worst case may exceed a time limit by the larger: half a second, 5 % of it."""
+
 
 def solve_optimistic(
     problem: TuningProblem,
@@ -60,7 +63,8 @@ def solve_optimistic(
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search needs none.
     time_limit : float, optional
-        Seconds after which the best model found is returned with a valid bound.
+        Seconds after which the best model found is returned with a valid bound. Tie-break and
+        certificate come on top of them: a few linear programs, hundredths of a second.
     node_limit : int, optional
         The same for nodes of the search.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -85,7 +89,7 @@ def solve_optimistic(
     _check(method, tie_break, time_limit, node_limit)
     outcome = _optimistic(problem, method, solver, Limits(time_limit, node_limit, callback, seed))
     name = _method_name(method, solver)
-    return _solution(problem, Budget(), None, outcome, name, tie_break, started)
+    return _solution(problem, Budget(), None, outcome, name, tie_break, started, time_limit)
 
 
 def solve_pessimistic(
@@ -128,7 +132,8 @@ def solve_pessimistic(
     method, solver, tie_break
         As in `solve_optimistic`; ``"exact"`` has one method and needs no tie-break.
     time_limit, node_limit, callback, seed
-        As in `solve_optimistic`.
+        As in `solve_optimistic`. With ``"exact"`` the certificate branches, too: it has the time
+        that is left, and past the limit half a second or 5 % of it, whichever is more.
     multiplier_cap : float, optional
         Where the mixed-integer program splits the values of the budget row's multiplier, 1000 by
         default; the search needs no cap.
@@ -171,7 +176,7 @@ def solve_pessimistic(
         cap = milp.MULTIPLIER_CAP if multiplier_cap is None else multiplier_cap
         outcome = milp.solve_pessimistic_milp(problem, budget, flipped, solver, time_limit, cap)
     name = _method_name(method, solver)
-    return _solution(problem, budget, flipped, outcome, name, tie_break, started)
+    return _solution(problem, budget, flipped, outcome, name, tie_break, started, time_limit)
 
 
 def _optimistic(problem: TuningProblem, method: Method, solver: str, limits: Limits) -> Outcome:
@@ -216,12 +221,17 @@ def _worst_case_solution(
     started: float,
     time_limit: float | None,
 ) -> TuningSolution:
-    """Recompute the worst case from its model and have it certified, in no more time again."""
+    """Recompute the worst case from its model and have it certified, in the time that is left."""
     w, b, box = outcome.w, outcome.b, outcome.box
     seconds = time.perf_counter() - started
-    most = WORST_CASE_SECONDS if time_limit is None else min(time_limit, WORST_CASE_SECONDS)
+    most = WORST_CASE_SECONDS
+    if time_limit is not None:
+        late = max(_LATE_SECONDS, _LATE_SHARE * time_limit)
+        most = min(most, max(0.0, time_limit - seconds) + late)
     certificate = certify_worst_case(problem, budget, box, w, b, problem.val_loss(w, b), most)
-    return _answer(problem, budget, None, outcome, box, "worst case", seconds, certificate)
+    return _answer(
+        problem, budget, None, outcome, box, "worst case", seconds, certificate, time_limit
+    )
 
 
 def _solution(
@@ -232,6 +242,7 @@ def _solution(
     method: str,
     tie_break: str,
     started: float,
+    time_limit: float | None,
 ) -> TuningSolution:
     """Break the tie between boxes, recompute the objective, certify."""
     w, b = outcome.w, outcome.b
@@ -242,7 +253,7 @@ def _solution(
     if not certificate.ok:  # the tie-break's box fails numerically: the method's own stands
         box = outcome.box
         certificate = certify(problem, budget, flipped, box, w, b, objective)
-    return _answer(problem, budget, flipped, outcome, box, method, seconds, certificate)
+    return _answer(problem, budget, flipped, outcome, box, method, seconds, certificate, time_limit)
 
 
 def _answer(
@@ -254,6 +265,7 @@ def _answer(
     method: str,
     seconds: float,
     certificate: Certificate,
+    time_limit: float | None,
 ) -> TuningSolution:
     return TuningSolution(
         problem=problem,
@@ -270,4 +282,5 @@ def _answer(
         method=method,
         certificate=certificate,
         notes=outcome.notes,
+        time_limit=time_limit,
     )

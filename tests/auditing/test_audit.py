@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from clocks import LeapingClock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import (
@@ -148,6 +149,26 @@ def test_out_of_time_the_bounds_still_hold() -> None:
         assert quick.value <= true.value + TOLERANCE
         assert true.value <= quick.bound + TOLERANCE
     assert hurried.best_error.bound <= exact.best_error.value <= hurried.best_error.value
+    assert (hurried.score_low <= exact.score_low + TOLERANCE).all()
+    assert (hurried.score_high >= exact.score_high - TOLERANCE).all()
+    assert exact.notes == ()
+    assert hurried.notes[0].startswith("Time ran out before the score ranges of the last 7 valid")
+
+
+def test_a_point_of_unknown_range_may_be_right_with_a_score_of_zero(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The only model is w = 1, b = 0: it puts the first point wrong and the other two at 0.
+    data = [[-1.0], [1.0]], [-1, 1], [[1.0], [0.0], [0.0]], [-1, 1, -1]
+    cut_short = 0
+    for still_looks in range(1, 30):
+        with monkeypatch.context() as patch:
+            LeapingClock(patch, still_looks)
+            report = audit(*data, epsilons=(), time_limit=1.0)
+        cut_short += len(report.notes)
+        assert report.best_error.value == pytest.approx(1 / 3)
+        assert report.best_error.bound <= 1 / 3 + TOLERANCE
+    assert 1 < cut_short < 10
 
 
 def test_labels_may_be_any_two_classes_and_the_last_sorted_is_positive() -> None:

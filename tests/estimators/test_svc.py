@@ -96,6 +96,15 @@ class TestTheAnswerIsThatOfTheViews:
         assert mean_hinge == pytest.approx(model.result_.objective, abs=1e-9)
 
 
+def test_out_of_time_the_worst_case_loss_is_a_guarantee_all_the_same() -> None:
+    X, y = overlapping(40, 4)
+    with pytest.warns(ConvergenceWarning):
+        tuned = PessimisticSVC(epsilon=0.3, delta=0.1, time_limit=1e-9, random_state=0).fit(X, y)
+    result = tuned.result_
+    exact = worst_case(result.problem, result.box, result.budget)
+    assert exact.value <= tuned.worst_case_loss_ < np.inf
+
+
 class TestTheValidationRows:
     @BOTH
     def test_mask_indices_and_rows_of_their_own_are_the_same(self, Estimator: Any) -> None:

@@ -16,8 +16,9 @@ from scipy.optimize import linprog
 from strategies import boxes, budgets, problems
 
 from pessimal.errors import InvalidInputError
-from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 from pessimal.training import best_case, least_loss, score_range
+from pessimal.training.near_optimal import near_optimal, row_ranges
 
 TOLERANCE = 1e-7
 
@@ -122,3 +123,17 @@ def test_a_box_outside_its_limits_is_refused() -> None:
 def test_points_that_cannot_be_scored_are_refused(X: list[object]) -> None:
     with pytest.raises(InvalidInputError, match="X "):
         score_range(random_problem(0), 1.0, X=X)  # type: ignore[arg-type]
+
+
+@settings(max_examples=40)
+@given(problem=problems(), budget=budgets(), data=st.data())
+def test_ranges_that_time_cuts_short_hold_the_exact_ones(
+    problem: TuningProblem, budget: Budget, data: st.DataObject
+) -> None:
+    models = near_optimal(problem, data.draw(boxes(problem)), budget)
+    rows = margin_rows(problem.X_val, problem.y_val)
+    low, high, ends = row_ranges(models, rows)
+    coarse_low, coarse_high, first_ends = row_ranges(models, rows, deadline=-np.inf)
+    assert (len(ends), len(first_ends)) == (2 * len(rows), 2)
+    assert (coarse_low <= low + TOLERANCE).all()
+    assert (coarse_high >= high - TOLERANCE).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_worst_case, in_near_optimal_set, least_training_loss
@@ -188,10 +189,33 @@ class TestTree:
             assert worst.upper_bound >= exact.value - TOLERANCE
             assert in_near_optimal_set(problem, worst.u[:-1], float(worst.u[-1]), box, budget)
             bounds.append(worst.upper_bound)
-        assert bounds[0] == np.inf
-        assert (np.diff(bounds[1:]) <= TOLERANCE).all()
+        assert np.isfinite(bounds).all()
+        assert (np.diff(bounds) <= TOLERANCE).all()
         assert bounds[-1] == pytest.approx(exact.value, abs=TOLERANCE)
         assert cases.worst(box, limit, deadline=0.0).upper_bound >= exact.value - TOLERANCE
+
+    def test_time_may_run_out_between_any_two_ranges(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        problem, budget = random_problem(6, 30, 30, 5), Budget(0.3, 0.1)
+        cases = WorstCases(problem, budget)
+        box = 0.5 * problem.upper
+        limit = cases.limit(box)
+        exact = cases.worst(box, limit)
+        bounds = []
+        for still_looks in (0, 1, 10, 29, 30, 31, 45, 100):
+            with monkeypatch.context() as patch:
+                LeapingClock(patch, still_looks)
+                worst = cases.worst(box, limit, deadline=1.0)
+                glance = cases.glance(box, limit, deadline=1.0)
+            assert worst.value <= exact.value + TOLERANCE
+            assert glance <= exact.value + TOLERANCE
+            assert worst.upper_bound >= exact.value - TOLERANCE
+            assert in_near_optimal_set(problem, worst.u[:-1], float(worst.u[-1]), box, budget)
+            bounds.append(worst.upper_bound)
+            # What was left half done does not show in the next answer.
+            again = cases.worst(box, limit)
+            assert again.value == pytest.approx(exact.value, abs=TOLERANCE)
+            assert again.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
+        assert (np.diff(bounds) <= TOLERANCE).all()
 
     def test_the_same_question_has_the_same_answer(self) -> None:
         problem, budget = random_problem(7, 12, 12, 4), Budget(0.2)

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from pessimal.auditing.extremes import Clock, best_error, discrepancy, error, growing_ends
+from pessimal.auditing.extremes import (
+    Clock,
+    best_error,
+    discrepancy,
+    error,
+    growing_ends,
+    score_ranges,
+)
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
 from pessimal.errors import InvalidInputError
@@ -23,7 +30,7 @@ from pessimal.fitted import LinearModel, read_linear_model
 from pessimal.labels import two_classes
 from pessimal.problem import Budget
 from pessimal.tolerances import OPTIMAL_GAP
-from pessimal.training import least_loss, score_range
+from pessimal.training import least_loss
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
 
@@ -60,7 +67,7 @@ def audit(
         Where to compute the curves against ε; by default 0, 0.05, 0.1, 0.2 and 0.4. `epsilon`
         itself is added.
     time_limit : float, optional
-        Seconds for everything that branches; what time cuts short keeps valid bounds.
+        Seconds for the whole audit; what time cuts short keeps valid bounds.
 
     Returns
     -------
@@ -154,10 +161,18 @@ def _report(
 ) -> AuditReport:
     problem, box = study.problem, study.box
     grid = _grid(epsilons, budget.relative)
-    clock = Clock(time_limit, programs=2 * len(grid) + 2)
+    branching = 2 * len(grid) + 2
+    clock = Clock(time_limit, programs=2 * branching)
+    # Half of the time if need be: what the report says of single points hangs on them.
+    scores = score_ranges(problem, box, budget, clock.share(branching))
     ends = growing_ends(problem, box, budget, grid, clock)
     here = ends[grid.index(budget.relative)]
-    low, high = score_range(problem, box, budget)
+    if not scores.found.all():
+        notes += (
+            f"Time ran out before the score ranges of the last {np.sum(~scores.found)} validation "
+            "rows were found. Theirs are wider than they need be, so some of these rows may be "
+            "called ambiguous without being so.",
+        )
     if least <= OPTIMAL_GAP and any(grid):
         notes += (
             "The training data can be fitted without loss in this box, so a relative budget "
@@ -166,11 +181,11 @@ def _report(
     return AuditReport(
         best_loss=here.best_loss,
         worst_loss=here.worst_loss,
-        best_error=best_error(problem, box, budget, here, low, high, clock),
+        best_error=best_error(problem, box, budget, here, scores, clock),
         worst_error=here.worst_error,
         discrepancy=discrepancy(problem, box, budget, model, clock),
-        score_low=low,
-        score_high=high,
+        score_low=scores.low,
+        score_high=scores.high,
         curve=Curve(
             epsilons=np.array(grid),
             best_loss=np.array([end.best_loss.value for end in ends]),

@@ -19,9 +19,10 @@ import numpy as np
 from pessimal.auditing.report import ExtremeModel
 from pessimal.errors import InvalidInputError
 from pessimal.fitted import LinearModel
-from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import STRICT
 from pessimal.training import best_case, worst_case
+from pessimal.training.near_optimal import near_optimal, row_ranges
 from pessimal.training.worst import Loss
 
 
@@ -45,13 +46,33 @@ class Clock:
         self._deadline = None if seconds is None else time.perf_counter() + seconds
         self._programs = programs
 
-    def share(self) -> float | None:
-        """Seconds for the next program."""
+    def share(self, programs: int = 1) -> float | None:
+        """Seconds for the next program, or for the next few together."""
         if self._deadline is None:
             return None
         left = max(self._deadline - time.perf_counter(), 1e-9)
-        self._programs -= 1
-        return left / (self._programs + 1)
+        share = left * programs / self._programs
+        self._programs -= programs
+        return share
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Least and largest score of each validation point; where not `found`, bounds on them."""
+
+    low: Vector
+    high: Vector
+    found: Mask
+
+
+def score_ranges(
+    problem: TuningProblem, box: Vector, budget: Budget, seconds: float | None
+) -> Scores:
+    """Ranges of the scores over Ψ, of as many points as there is time for."""
+    deadline = math.inf if seconds is None else time.perf_counter() + seconds
+    rows = margin_rows(problem.X_val, np.ones(problem.n_val))
+    low, high, ends = row_ranges(near_optimal(problem, box, budget), rows, deadline)
+    return Scores(low, high, np.arange(problem.n_val) < len(ends) // 2)
 
 
 def growing_ends(
@@ -104,18 +125,17 @@ def best_error(
     box: Vector,
     budget: Budget,
     here: Ends,
-    low: Vector,
-    high: Vector,
+    scores: Scores,
     clock: Clock,
 ) -> ExtremeModel:
     """Least error over Ψ: as many points right as can be, i.e. wrong with labels flipped.
 
     The bound of the flipped problem leaves out points whose margin can reach 0 but not exceed it;
-    they are no errors either, so they are added.
+    they are no errors either, so they are added, and with them those of which it is not known.
     """
     right = _worst(_relabelled(problem, -problem.y_val), box, budget, "zero_one", clock)
-    largest_margin = np.where(problem.y_val > 0.0, high, -low)
-    on_zero = np.abs(largest_margin) <= STRICT
+    largest_margin = np.where(problem.y_val > 0.0, scores.high, -scores.low)
+    on_zero = (np.abs(largest_margin) <= STRICT) | ~scores.found
     bound = max(0.0, 1.0 - right.bound - float(on_zero.mean()))
     models = (right, here.best_loss, here.worst_loss, here.worst_error)
     best = min(models, key=lambda model: error(problem, model.coef, model.intercept))

@@ -141,7 +141,7 @@ class SplitClassifier(BoxClassifier):
         if name != "worst_case_loss_":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         check_is_fitted(self)
-        return self.result_.exact_worst_case.value
+        return self.result_.exact_worst_case.upper_bound
 
     @abstractmethod
     def _solve(

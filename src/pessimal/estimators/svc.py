@@ -50,7 +50,7 @@ class PessimisticSVC(SplitClassifier):
         Solver of the mixed-integer program.
     time_limit : float or None, default=10.0
         Seconds for tuning. When they run out the best box found is kept, with a valid bound in
-        `result_` and a warning.
+        `result_` and a warning. The `final` model is found afterwards, by linear programs.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -85,7 +85,8 @@ class PessimisticSVC(SplitClassifier):
     certificate_ : Certificate
         The inner problem solved again by HiGHS.
     worst_case_loss_ : float
-        Largest validation loss of any near-optimal model of the box: exact, found on first use.
+        Largest validation loss of any near-optimal model of the box, found on first use: exact, or
+        an upper bound if that took longer than `time_limit`.
     validation_ : ndarray of bool of shape (n_rows,)
         The rows of X that validated.
     mean_, scale_ : ndarray of shape (p,)
@@ -198,7 +199,7 @@ class OptimisticSVC(SplitClassifier):
         Solver of the mixed-integer program.
     time_limit : float or None, default=10.0
         Seconds for tuning. When they run out the best box found is kept, with a valid bound in
-        `result_` and a warning.
+        `result_` and a warning. The `final` model is found afterwards, by linear programs.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -234,7 +235,8 @@ class OptimisticSVC(SplitClassifier):
     certificate_ : Certificate
         The inner problem solved again by HiGHS.
     worst_case_loss_ : float
-        Largest validation loss of any near-optimal model of the box: exact, found on first use.
+        Largest validation loss of any near-optimal model of the box, found on first use: exact, or
+        an upper bound if that took longer than `time_limit`.
     validation_ : ndarray of bool of shape (n_rows,)
         The rows of X that validated.
     mean_, scale_ : ndarray of shape (p,)

@@ -110,10 +110,10 @@ def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float = 0.0)
     bound = evaluations.best_value
     if evaluations.lower_bound < bound - OPTIMAL_GAP:
         return Status.NOT_PROVED
+    problem, budget, groups = evaluations.problem, evaluations.budget, evaluations.groups
     for leaf in leaves:
         evaluations.check_time()
-        problem, budget = evaluations.problem, evaluations.budget
-        bound = min(bound, check_leaf(problem, budget, evaluations.groups, leaf))
+        bound = min(bound, check_leaf(problem, budget, groups, leaf, evaluations.check_time))
     evaluations.lower_bound = max(certain, bound)
     proved = evaluations.lower_bound >= evaluations.best_value - OPTIMAL_GAP
     return Status.OPTIMAL if proved else Status.NOT_PROVED

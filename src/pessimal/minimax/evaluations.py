@@ -1,4 +1,8 @@
-"""Exact worst cases of hyperparameters, the best seen so far, and when to stop."""
+"""Exact worst cases of hyperparameters, the best seen so far, and when to stop.
+
+Whatever solves a linear program looks at the clock first: with hundreds of rows a thousand of them
+take seconds.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,9 @@ from pessimal.worst.cases import WorstCases
 
 START_SHARE = 0.25
 """Of the time limit, for each problem that is solved on the way: enough is left for the rest."""
+
+LATE_SHARE = 0.05
+"""Of the time limit, past its end, for a first box if none has been evaluated by then."""
 
 SECONDS_BETWEEN_CALLS = 0.2
 """A callback hears of progress no more often than this."""
@@ -52,8 +59,11 @@ class Evaluations:
         self.limits = limits
         self.cases = WorstCases(problem, budget)
         self.best: Point | None = None
+        self.unfinished: Point | None = None
+        self.promising = groups.upper
         self.lower_bound = 0.0
         self.nodes = 0
+        self._least_seen = np.inf
         self._started = time.perf_counter()
         self._heard = self._started
 
@@ -69,18 +79,20 @@ class Evaluations:
 
     def limit(self, h: Vector) -> float:
         """Largest training loss of a near-optimal model."""
+        self.check_time()
         return self.cases.limit(self.groups.box(h))
 
     def at(self, h: Vector, enough: float = np.inf) -> Point:
         """Find the worst case of h; any loss that is `enough` will do instead."""
-        self.check_time()
+        limit = self.limit(h)
         box = self.groups.box(h)
-        limit = self.cases.limit(box)
         worst = self.cases.worst(box, limit, enough, self._deadline, self._nodes_left())
         self.nodes += worst.nodes
+        active = self.cases.active(worst.u)
         if worst.value < enough and worst.upper_bound > worst.value:
+            self.unfinished = Point(h, limit, worst.upper_bound, worst.u, active)
             raise Stop(self._why())
-        point = Point(h, limit, worst.value, worst.u, self.cases.active(worst.u))
+        point = Point(h, limit, worst.value, worst.u, active)
         if point.value < min(self.best_value, enough):
             self.best = point
         self._report()
@@ -88,21 +100,27 @@ class Evaluations:
 
     def glance(self, h: Vector) -> float:
         """Estimate the worst case of h from below, without the tree."""
-        self.check_time()
-        box = self.groups.box(h)
-        return self.cases.glance(box, self.cases.limit(box))
+        limit = self.limit(h)
+        seen = self.cases.glance(self.groups.box(h), limit, self._deadline)
+        self.check_time()  # an estimate that was cut short is too small
+        if seen < self._least_seen:
+            self.promising, self._least_seen = h, seen
+        return seen
 
     def scenario(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
+        self.check_time()
         return self.cases.scenario(self.groups.box(h), limit, active).value
 
     def tangent(self, h: Vector) -> Plane:
         """Tangent plane of the least training loss, which is convex: nowhere above it."""
+        self.check_time()
         training = self.cases.train(self.groups.box(h))
         return Plane(h, training.loss, -self.groups.rates(h, training.rates))
 
     def slope(self, h: Vector, active: Mask) -> tuple[float, Vector]:
         """Value and gradient of that bound in h, the training limit moving along."""
+        self.check_time()
         box = self.groups.box(h)
         training = self.cases.train(box)
         limit = self.budget.limit(training.loss) + BUDGET_SLACK
@@ -112,11 +130,18 @@ class Evaluations:
         return scenario.value, self.groups.rates(h, rates)
 
     def first_glance(self) -> Point:
-        """Return the widest box, for want of a better one, with a bound on its worst case."""
-        h = self.groups.upper
+        """Return a box, for want of an evaluated one, with a bound on its worst case.
+
+        It is the one that time ran out on, or else the one that promised most, or the widest.
+        """
+        if self.unfinished is not None:
+            return self.unfinished
+        h = self.promising
         box = self.groups.box(h)
         limit = self.cases.limit(box)
-        worst = self.cases.worst(box, limit, node_limit=1)
+        seconds = self.limits.time_limit
+        late = np.inf if seconds is None else time.perf_counter() + LATE_SHARE * seconds
+        worst = self.cases.worst(box, limit, deadline=late, node_limit=1)
         return Point(h, limit, worst.upper_bound, worst.u, self.cases.active(worst.u))
 
     def prove(self, bound: float) -> None:
@@ -126,6 +151,7 @@ class Evaluations:
 
     def rest(self, most_nodes: int) -> Limits:
         """Limits of a search that this one waits for: a share of what is left."""
+        self.check_time()
         left = self._nodes_left()
         seconds = self.limits.time_limit
         if seconds is not None:

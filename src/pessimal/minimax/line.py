@@ -70,7 +70,11 @@ def minimise_on_line(evaluations: Evaluations) -> list[Leaf]:
 def _evaluated(evaluations: Evaluations, hs: list[float]) -> list[Point]:
     """Evaluate the most promising first: of the others it is enough to know that they are worse."""
     points = [np.array([h]) for h in hs]
-    order = np.argsort([evaluations.glance(h) for h in points], kind="stable")
+    # Glances from coarse to fine, by the bits of the number reversed: they may be cut short.
+    n_bits = len(points).bit_length()
+    spread = sorted(range(len(points)), key=lambda k: f"{k:0{n_bits}b}"[::-1])
+    glances = {k: evaluations.glance(points[k]) for k in spread}
+    order = sorted(range(len(points)), key=glances.__getitem__)
     found = {k: evaluations.at(points[k], evaluations.best_value) for k in order}
     return [found[k] for k in range(len(points))]
 
@@ -86,7 +90,7 @@ def _part(evaluations: Evaluations, low: Point, high: Point) -> Part:
 def _leaf(evaluations: Evaluations, part: Part) -> Leaf:
     """Say what proves the bound of a part: its hinges, and the line of the training losses."""
     low, high = part.low.h, part.high.h
-    losses = [evaluations.cases.train(evaluations.groups.box(h)).loss for h in (low, high)]
+    losses = [evaluations.tangent(h).value for h in (low, high)]
     slope = (losses[1] - losses[0]) / (high - low)
     return Leaf(low, high, (Plane(low, losses[0], slope),), (part.active,), np.ones((1, 1)))
 

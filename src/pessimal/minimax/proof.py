@@ -9,6 +9,7 @@ smallest of their bounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -54,8 +55,14 @@ def corners(low: Vector, high: Vector) -> list[Vector]:
     return [np.array(corner) for corner in product(*zip(low, high, strict=True))]
 
 
-def check_leaf(problem: TuningProblem, budget: Budget, groups: Groups, leaf: Leaf) -> float:
-    """Recompute the bound of a leaf from the data, with HiGHS."""
+def check_leaf(
+    problem: TuningProblem,
+    budget: Budget,
+    groups: Groups,
+    leaf: Leaf,
+    look: Callable[[], None] = lambda: None,
+) -> float:
+    """Recompute the bound of a leaf from the data, with HiGHS; `look` at the clock meanwhile."""
     vertices = corners(leaf.low, leaf.high)
     losses = np.zeros(len(vertices))
     try:
@@ -65,6 +72,7 @@ def check_leaf(problem: TuningProblem, budget: Budget, groups: Groups, leaf: Lea
             # Should the plane be above the least training loss somewhere, lower it.
             lowered = min(0.0, _room_above(problem, groups, leaf, plane))
             for k, h in enumerate(vertices):
+                look()
                 limit = budget.limit(plane(h) + lowered)
                 losses[k] += _loss(problem, groups.box(h), limit, leaf.sets, weights)
     except SolverError:

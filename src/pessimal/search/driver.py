@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from pessimal.search.items import (
 from pessimal.search.tree import Tree
 from pessimal.solution import Outcome, Status
 from pessimal.tolerances import CUTOFF
+from pessimal.units import Balanced, balance
 
 TURNS = ((4, 60), (30, 300), (150, 3000), (400, None))
 """Trials of the heuristic, then nodes of the tree (None: all that are left), in turns."""
@@ -61,25 +62,40 @@ class Limits:
 
 def search_optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
     """Solve eq. (prob:optim-hinge)."""
-    return _Search([_part(problem, optimistic_conditions(problem), None, limits)], limits).run()
+    balanced = balance(problem)
+    conditions = optimistic_conditions(balanced.problem)
+    return _searched([_part(balanced.problem, conditions, None, limits)], balanced, limits)
 
 
 def search_pessimistic(
     problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
 ) -> Outcome:
     """Solve the paper's pessimistic problem, eq. (A-RPBL-hyper)."""
+    balanced = balance(problem)
+    return _searched(
+        _pessimistic_parts(balanced.problem, budget, flipped, limits), balanced, limits
+    )
+
+
+def _pessimistic_parts(
+    problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
+) -> list[_Part]:
     if budget.relative == 0.0 and budget.absolute == 0.0:
-        conditions = weighted_conditions(problem, flipped)
-        return _Search([_part(problem, conditions, None, limits)], limits).run()
+        return [_part(problem, weighted_conditions(problem, flipped), None, limits)]
     condition = BudgetCondition(problem, budget, intercept_limit(problem))
     conditions = weighted_conditions(
         problem, flipped, _multiplier_cap(problem, flipped, condition.slack), N_CUTS
     )
-    parts = [
+    return [
         _part(problem, flipped_conditions(problem, flipped), None, limits),
         _part(problem, conditions, condition, limits),
     ]
-    return _Search(parts, limits).run()
+
+
+def _searched(parts: list[_Part], balanced: Balanced, limits: Limits) -> Outcome:
+    """Search the parts; answer in the user's units."""
+    outcome = _Search(parts, limits).run()
+    return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
 
 def _multiplier_cap(problem: TuningProblem, flipped: Mask, slack: float) -> float:

@@ -42,7 +42,7 @@ class Extreme:
 def largest_hinge(models: BoxModels, deadline: float) -> Extreme:
     """Maximise the mean hinge loss on V over Ψ."""
     rows, weight = _validation(models.problem)
-    low, high, ends = row_ranges(models, rows)
+    low, high, ends = row_ranges(models, rows, deadline)
 
     def loss(u: Vector) -> float:
         return float(weight @ hinge(rows @ u))
@@ -83,7 +83,7 @@ def largest_hinge(models: BoxModels, deadline: float) -> Extreme:
 def largest_count(models: BoxModels, threshold: float, deadline: float) -> Extreme:
     """Maximise the weight of the validation points with margin below `threshold` over Ψ."""
     rows, _ = _validation(models.problem)
-    low, high, ends = row_ranges(models, rows)
+    low, high, ends = row_ranges(models, rows, deadline)
     reachable = low < threshold - STRICT
     best = max(ends, key=lambda u: counted(models.problem, u, threshold))
 

@@ -8,6 +8,7 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
+from pessimal.worst.program import coarse_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,11 +192,21 @@ def near_optimal(
     return models
 
 
-def row_ranges(models: BoxModels, rows: Matrix) -> tuple[Vector, Vector, Matrix]:
-    """Range of each linear form ``rows·u`` over Ψ, and all the models at its ends."""
-    ends = np.array([[models.minimise(row), models.minimise(-row)] for row in rows])
-    low, high = np.einsum("rej,rj->er", ends, rows)
-    return low, high, ends.reshape(-1, rows.shape[1])
+def row_ranges(
+    models: BoxModels, rows: Matrix, deadline: float = np.inf
+) -> tuple[Vector, Vector, Matrix]:
+    """Range of each linear form ``rows·u`` over Ψ, and all the models at its ends.
+
+    Past the deadline, rows after the first have ranges that only hold Ψ's.
+    """
+    low, high = coarse_ranges(models.problem, models.box, models.training_limit, rows)
+    ends: list[Vector] = []
+    for k, row in enumerate(rows):
+        if ends and time.perf_counter() > deadline:
+            break
+        ends += models.minimise(row), models.minimise(-row)
+        low[k], high[k] = ends[-2] @ row, ends[-1] @ row
+    return low, high, np.array(ends)
 
 
 def _hinge_program(problem: TuningProblem, box: Vector, others: Matrix | None) -> Program:

@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.training.exact import Extreme, counted, largest_count
-from pessimal.training.near_optimal import BoxModels, near_optimal
+from pessimal.training.near_optimal import near_optimal
+from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
+from pessimal.worst.program import coarse_ranges
 
 Method = Literal["exact", "flip"]
 Loss = Literal["hinge", "zero_one", "margin"]
@@ -104,21 +106,24 @@ def worst_case(
         raise InvalidInputError(f"method is {method!r}; pass 'exact' or 'flip'")
     if loss not in get_args(Loss):
         raise InvalidInputError(f"loss is {loss!r}; pass 'hinge', 'zero_one' or 'margin'")
-    limits = problem.box(box)
+    given = problem.box(box)
+    # The mixed-integer programs, too, are only as good as their tolerances.
+    balanced = balance(problem)
+    scaled, limits = balanced.problem, balanced.factor * given
     if method == "flip":
-        extreme = _flip(problem, limits, budget, _mask(problem, flipped), loss)
+        extreme = _flip(scaled, limits, budget, _mask(problem, flipped), loss)
     else:
         deadline = _deadline(time_limit)
         if node_limit is not None and not node_limit > 0:
             raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
         if loss == "hinge":
-            extreme = _worst_hinge(problem, limits, budget or Budget(), deadline, node_limit)
+            extreme = _worst_hinge(scaled, limits, budget or Budget(), deadline, node_limit)
         else:
-            models = near_optimal(problem, limits, budget)
+            models = near_optimal(scaled, limits, budget)
             extreme = largest_count(models, _THRESHOLD[loss], deadline)
-    u = extreme.u
-    value = _loss(problem, loss, u)
-    return WorstCase(value, u[:-1], -float(u[-1]), max(value, extreme.upper_bound))
+    coef, b = extreme.u[:-1] / balanced.factor, float(extreme.u[-1])
+    value = _loss(problem, loss, np.append(coef, b))
+    return WorstCase(value, coef, -b, max(value, extreme.upper_bound))
 
 
 def _worst_hinge(
@@ -135,26 +140,11 @@ def _flip(
     others = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
     models = near_optimal(problem, box, budget, others)
     u = models.minimise(hinge_cost=problem.flipped_weight(flipped))
-    low = _least_margins(models)
+    rows = margin_rows(problem.X_val, problem.y_val)
+    low, _ = coarse_ranges(problem, box, models.training_limit, rows)
     if loss == "hinge":
         return Extreme(u, float(problem.val_weight @ hinge(low)))
     return Extreme(u, float(problem.val_weight[low < _THRESHOLD[loss]].sum()))
-
-
-def _least_margins(models: BoxModels) -> Vector:
-    """Bound the validation margins over Ψ from below, from the box and the budget alone.
-
-    A training point with weight ``ω`` has hinge at most ``limit/ω``; at a positive point this
-    bounds b from above by ``limit/ω − 1 + Σ|x_j|·w̄_j``, at a negative one from below likewise.
-    """
-    problem, box = models.problem, models.box
-    seen = problem.train_weight > 0.0
-    reach = models.training_limit / problem.train_weight[seen] - 1.0
-    reach += np.abs(problem.X_train[seen]) @ box
-    positive = problem.y_train[seen] > 0.0
-    largest, least = reach[positive].min(), -reach[~positive].min()
-    intercept = np.where(problem.y_val > 0.0, -largest, least)
-    return np.asarray(intercept - np.abs(problem.X_val) @ box)
 
 
 def _loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:

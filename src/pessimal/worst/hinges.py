@@ -10,6 +10,9 @@ Every vertex met is a model of the set, so its loss is attained. From a promisin
 holds the active hinges fixed, solves the linear program and repeats: rarely is anything better left
 for the tree to find, only to be excluded. What is left to exclude are models with a larger loss
 than the largest met; that shrinks the ranges once more, before the first split.
+
+With hundreds of points the ranges take longer than anyone may want to wait, so they are found one
+point at a time, and coarse ones will do for the rest.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ PROMISING = 0.9  # ascent starts from a point that has this share of the largest
 
 
 class HingeTree:
-    """Depth-first search for the worst of the models; resumable after any node.
+    """Depth-first search for the worst of the models; resumable after any range and any node.
 
-    `best` is the largest loss met, `u` its model. The search is over once `best` reaches `enough`.
+    `start`, then `narrow` until all ranges are found or `hold` what there is of them, then
+    `advance` until no node is left. `best` is the largest loss met, `u` its model. The search is
+    over once `best` reaches `enough`.
     """
 
     def __init__(self, models: Models, weight: Vector) -> None:
@@ -43,6 +48,11 @@ class HingeTree:
         self.nodes = 0
         self.unresolved_bound = -INF
         self.widest = 0.0  # how far chords may exceed their hinges, in all
+        # Where the ranges are being found: how often they have been shrunk, the next point, and
+        # the largest loss from which ascent has started this time.
+        self.shrinks = 0
+        self.point = 0
+        self.promising = -INF
         self.cost = np.zeros(n)
         self.low = np.zeros(n)
         self.high = np.zeros(n)
@@ -63,21 +73,47 @@ class HingeTree:
         self.nodes = 0
         self.unresolved_bound = -INF
         self.depth = 0
-        self.widest = 0.0
+        self.waiting = True
+        self.widest = INF
+        self.shrinks = 0
+        self.point = 0
+        self.promising = -INF
         for k in range(models.n_val):
             self.low[k] = models.low[models.q + k]
             self.high[k] = models.high[models.q + k]
-        models.lift_target()
-        self.waiting = self.find_ranges()
-        for _ in range(MOST_SHRINKS):
-            if not self.waiting or self.best >= self.enough or self.widest == 0.0:
-                break
-            before = self.widest
-            self.aim()
-            self.waiting = self.find_ranges()
-            if self.widest > ENOUGH_SHRUNK * before:
-                break
-        models.lift_target()
+
+    def narrow(self) -> bool:
+        """Find the range of one more validation margin; return whether to call again."""
+        models = self.models
+        if self.point < models.n_val:
+            self.waiting = self.find_range(self.point)
+            self.point += 1
+            if not self.waiting:  # no model is left in the set, or none that loses more
+                models.lift_target()
+            return self.waiting
+        before = self.widest
+        self.keep_ranges()
+        if (
+            self.shrinks == MOST_SHRINKS
+            or self.best >= self.enough
+            or self.widest == 0.0
+            or (self.shrinks > 0 and self.widest > ENOUGH_SHRUNK * before)
+        ):
+            models.lift_target()
+            return False
+        self.aim()
+        self.shrinks += 1
+        self.point = 0
+        self.promising = -INF
+        return True
+
+    def hold(self, low: Vector, high: Vector) -> None:
+        """Find no more ranges: where none was found these hold, and are coarse."""
+        for k in range(self.models.n_val):
+            self.low[k] = max(self.low[k], low[k])
+            self.high[k] = min(self.high[k], high[k])
+        self.keep_ranges()
+        self.models.lift_target()
 
     def aim(self) -> None:
         """Ask of the models that the sum of chords reach the largest loss met."""
@@ -105,40 +141,50 @@ class HingeTree:
 
     def upper_bound(self) -> float:
         """No model of the set has a larger loss than this."""
-        if self.waiting and self.depth == 0:
-            return INF
         bound = max(self.best, self.unresolved_bound)
+        if self.waiting and self.depth == 0:
+            return max(bound, self.loss_of_lows())
         for level in range(self.depth):
             if self.begun[level] < 2 or (self.waiting and level == self.depth - 1):
                 bound = max(bound, self.bound[level])
         return bound
 
-    def find_ranges(self) -> bool:
-        """Find the range of every validation margin; return whether there is any model."""
+    def loss_of_lows(self) -> float:
+        """Return the loss if every margin were at the lower end of its range: none is larger."""
+        loss = 0.0
+        for k in range(self.models.n_val):
+            loss += self.weight[k] * max(0.0, 1.0 - self.low[k])
+        return loss
+
+    def find_range(self, k: int) -> bool:
+        """Find the range of the margin of point `k`; return whether there is any model."""
         models = self.models
-        promising = -INF
+        for side in range(2):
+            # A margin on one side of its kink has no chord to tighten.
+            if self.low[k] >= 1.0 or self.high[k] <= 1.0:
+                continue
+            self.cost[k] = 1.0 if side == 0 else -1.0
+            status = models.optimise_scenario(self.cost)
+            self.cost[k] = 0.0
+            if status == INFEASIBLE:
+                return False
+            if status != OPTIMAL:
+                continue
+            # The objective, ±(margin − 1), is a bound whatever rounding did to the point.
+            if side == 0:
+                self.low[k] = max(self.low[k], 1.0 + models.objective)
+            else:
+                self.high[k] = min(self.high[k], 1.0 - models.objective)
+            loss = self.look()
+            if loss > self.promising:
+                self.promising = loss
+                self.ascend()
+        return True
+
+    def keep_ranges(self) -> None:
+        """Let the ranges be bounds of the models, and see how far chords may exceed hinges."""
+        models = self.models
         self.widest = 0.0
-        for k in range(models.n_val):
-            for side in range(2):
-                # A margin on one side of its kink has no chord to tighten.
-                if self.low[k] >= 1.0 or self.high[k] <= 1.0:
-                    continue
-                self.cost[k] = 1.0 if side == 0 else -1.0
-                status = models.optimise_scenario(self.cost)
-                self.cost[k] = 0.0
-                if status == INFEASIBLE:
-                    return False
-                if status != OPTIMAL:
-                    continue
-                # The objective, ±(margin − 1), is a bound whatever rounding did to the point.
-                if side == 0:
-                    self.low[k] = max(self.low[k], 1.0 + models.objective)
-                else:
-                    self.high[k] = min(self.high[k], 1.0 - models.objective)
-                loss = self.look()
-                if loss > promising:
-                    promising = loss
-                    self.ascend()
         for k in range(models.n_val):
             self.high[k] = max(self.low[k], self.high[k])
             models.set_bounds(models.q + k, self.low[k], self.high[k])
@@ -149,7 +195,6 @@ class HingeTree:
                     * (self.high[k] - 1.0)
                     / (self.high[k] - self.low[k])
                 )
-        return True
 
     def look(self) -> float:
         """Return the loss of the model at hand, and keep the model if it is the worst so far."""

@@ -47,8 +47,9 @@ class Models(Simplex):
         self.widest_high = program.high.copy()
 
     def move_to(self, box: Vector, limit: float) -> None:
-        """Move to another box and another training limit, validation margins free."""
+        """Move to another box and another training limit, validation margins free, no target."""
         self.limit = limit
+        self.lift_target()
         for j in range(self.q - 1):
             self.set_bounds(j, -box[j], box[j])
         for k in range(self.q, self.first_cut):

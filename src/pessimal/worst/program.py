@@ -3,7 +3,8 @@
 Both have the variables ``u = (w, b)``. Rows get bounds that no model of interest exceeds. The model
 0 has training loss 1, so no box needs a training limit above ``1 + ε + δ``; then a training point
 of weight ω has a hinge of at most ``limit/ω``, which at a positive point keeps b below
-``limit/ω − 1 + Σ|x_j|·upper_j`` and at a negative one above the opposite.
+``limit/ω − 1 + Σ|x_j|·upper_j`` and at a negative one above the opposite. So does a whole class,
+of weight ω together, with its mean for x.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from pessimal.lp.program import LinearProgram
 from pessimal.lp.simplex import Simplex
-from pessimal.problem import Budget, TuningProblem, margin_rows
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.worst.models import Models
 
 SPARE_CUTS = 10
@@ -22,7 +23,7 @@ SPARE_CUTS = 10
 def training_program(problem: TuningProblem, budget: Budget) -> Simplex:
     """Minimise the training loss: rows are the margins of T, with a kink at 1."""
     rows = margin_rows(problem.X_train, problem.y_train)
-    low, high = _intercept_range(problem, budget)
+    low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
     reach = np.abs(problem.X_train) @ problem.upper + max(-low, high)
     q, n = rows.shape[1], len(rows)
     return Simplex(
@@ -40,7 +41,7 @@ def training_program(problem: TuningProblem, budget: Budget) -> Simplex:
 def near_optimal_program(problem: TuningProblem, budget: Budget) -> Models:
     """Rows are the margins of V, then room for cuts and a target."""
     rows = margin_rows(problem.X_val, problem.y_val)
-    low, high = _intercept_range(problem, budget)
+    low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
     b_limit = max(-low, high)
     val_reach = np.abs(problem.X_val) @ problem.upper + b_limit
     n_cuts = rows.shape[1] + SPARE_CUTS
@@ -59,9 +60,24 @@ def near_optimal_program(problem: TuningProblem, budget: Budget) -> Models:
     return Models(program, margin_rows(problem.X_train, problem.y_train), problem.train_weight)
 
 
-def _intercept_range(problem: TuningProblem, budget: Budget) -> tuple[float, float]:
+def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
+    """Least and largest b that the box and a training limit allow, and perhaps a little more."""
     seen = problem.train_weight > 0.0
-    reach = budget.limit(1.0) / problem.train_weight[seen] - 1.0
-    reach += np.abs(problem.X_train[seen]) @ problem.upper
-    positive = problem.y_train[seen] > 0.0
-    return -float(reach[~positive].min()), float(reach[positive].min())
+    X, y, weight = problem.X_train[seen], problem.y_train[seen], problem.train_weight[seen]
+    reach = limit / weight - 1.0 + np.abs(X) @ box
+    ends = []
+    for label in (-1.0, 1.0):
+        share = np.where(y == label, weight, 0.0)
+        total = share.sum()
+        together = limit / total - 1.0 + np.abs(share / total @ X) @ box
+        ends.append(float(min(reach[y == label].min(), together)))
+    return -ends[0], ends[1]
+
+
+def coarse_ranges(
+    problem: TuningProblem, box: Vector, limit: float, rows: Matrix
+) -> tuple[Vector, Vector]:
+    """Bound linear forms ``rows·(w, b)`` from the box and a training limit alone."""
+    by_intercept = rows[:, -1:] * np.array(intercept_range(problem, box, limit))
+    by_weights = np.abs(rows[:, :-1]) @ box
+    return by_intercept.min(axis=1) - by_weights, by_intercept.max(axis=1) + by_weights

@@ -1,0 +1,60 @@
+"""Columns in similar units, whatever those of the data.
+
+The simplex method of `lp` has absolute tolerances, made for features of order one. A column divided
+by a factor, the limits on its weight multiplied by it, is the same problem with the same losses; a
+power of two as factor rounds nothing. Columns of usual size are left as they are, so that a problem
+of standardised features is solved as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pessimal.problem import TuningProblem, Vector
+
+USUAL = 16.0
+"""A column is left alone if its largest entry lies between this and its inverse, in size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Balanced:
+    """A problem with columns of similar size, and what they were divided by.
+
+    A weight or limit in its units is one in the user's, times its column's factor.
+    """
+
+    problem: TuningProblem
+    factor: Vector
+
+
+def balance(problem: TuningProblem) -> Balanced:
+    """Divide the columns of unusual size by powers of two, which brings them below 1.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1000.0, 1.0], [3000.0, 2.0]], [-1, 1], [[0.0, 3.0]], [1])
+    >>> balanced = balance(problem)
+    >>> balanced.factor.tolist(), balanced.problem.upper.tolist()
+    ([4096.0, 1.0], [4096.0, 1.0])
+    """
+    largest = np.maximum(
+        np.abs(problem.X_train).max(axis=0),
+        np.abs(problem.X_val).max(axis=0),
+    )
+    usual = (largest >= 1.0 / USUAL) & (largest <= USUAL) | (largest == 0.0)
+    factor = np.where(usual, 1.0, np.ldexp(1.0, np.frexp(largest)[1]))
+    if usual.all():
+        return Balanced(problem, factor)
+    scaled = TuningProblem(
+        problem.X_train / factor,
+        problem.y_train,
+        problem.X_val / factor,
+        problem.y_val,
+        problem.lower * factor,
+        problem.upper * factor,
+        problem.train_weight,
+        problem.val_weight,
+    )
+    return Balanced(scaled, factor)
