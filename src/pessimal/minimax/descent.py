@@ -29,6 +29,9 @@ FIRST_RADIUS, LAST_RADIUS = 0.25, 1e-5
 PATIENCE = 4
 """Steps that only met new sets before the radius shrinks."""
 
+MOST_STEPS = 100
+"""Of one descent: along a narrow valley it could creep for thousands, to no avail."""
+
 
 class Descent:
     """Local search; what it finds is the best point of its evaluations."""
@@ -72,10 +75,10 @@ class Descent:
 
     def _descend(self, point: Point) -> Point:
         radius, misses = FIRST_RADIUS, 0
-        while radius > LAST_RADIUS:
+        for _ in range(MOST_STEPS):
             candidate, promised = self._step(point.h, radius)
-            if promised > point.value - CUTOFF:
-                return point
+            if promised > point.value - CUTOFF or radius < LAST_RADIUS:
+                break
             n_sets = len(self._sets)
             found = self._try(candidate, point.value)
             if found is not None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from pessimal.errors import SolverError
 from pessimal.minimax.descent import Descent
-from pessimal.minimax.evaluations import Evaluations, Point, Stop
+from pessimal.minimax.evaluations import Evaluations, Stop
 from pessimal.minimax.groups import GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
@@ -95,9 +95,12 @@ def _several(evaluations: Evaluations) -> Status:
 def _flip_what_is_lost(evaluations: Evaluations, descent: Descent) -> None:
     """Solve the paper's problem against the worst model, for its bound and for its boxes."""
     problem, budget, groups = evaluations.problem, evaluations.budget, evaluations.groups
-    answered: Point | None = None
-    while (best := evaluations.best) and best is not answered and not evaluations.met:
-        answered, lost = best, best.active
+    flipped: set[bytes] = set()
+    while (best := evaluations.best) and not evaluations.met:
+        lost = best.active
+        if lost.tobytes() in flipped:
+            return
+        flipped.add(lost.tobytes())
         limits = evaluations.rest(BOUND_NODES)
         paper = _heeding_interrupts(search_pessimistic(problem, budget, lost, limits))
         evaluations.prove(paper.lower_bound)
