@@ -78,7 +78,7 @@ def test_the_pages_of_a_notebook_show_an_estimator(estimator: Any) -> None:
 def test_showing_an_estimator_does_not_start_a_mixed_integer_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **_options: object) -> None:
         raise AssertionError("worst_case was called")
 
     fitted = PessimisticSVC(random_state=0).fit(*blobs())

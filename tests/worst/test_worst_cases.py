@@ -120,6 +120,22 @@ class TestMixedIntegerProgram:
                 expected = found(cases, box).value
                 assert found(in_units, box / scale).value == pytest.approx(expected, abs=TOLERANCE)
 
+    def test_a_class_of_next_to_no_weight(self) -> None:
+        # The least loss is that of the light class alone, as small as its weight.
+        rng = np.random.default_rng(4)
+        y = np.tile([-1.0, 1.0], 12)
+        X = rng.normal(size=(24, 2)) + 0.3 * y[:, None]
+        weight = np.where(y > 0.0, 1e-7, 1.0)
+        problem = TuningProblem(X, y, X[:8], y[:8], train_weight=weight)
+        for budget in BUDGETS:
+            cases = WorstCases(problem, budget)
+            for box in (problem.upper, 0.1 * problem.upper, 1e-15 * problem.upper):
+                least = least_training_loss(problem, box)
+                assert cases.train(box).loss == pytest.approx(least, abs=1e-8)
+                worst = found(cases, box)
+                assert worst.upper_bound == pytest.approx(worst.value, abs=TOLERANCE)
+                assert in_near_optimal_set(problem, worst.u[:-1], float(worst.u[-1]), box, budget)
+
     def test_a_set_as_thin_as_the_slack(self) -> None:
         # Separable data, no absolute part: L_T* is 0 in wide boxes and rises in narrow ones.
         rng = np.random.default_rng(3)

@@ -70,7 +70,11 @@ class WorstCases:
         if self._training.solve(np.inf) != OPTIMAL:
             raise SolverError("training stalled")
         rates = self._factor * np.abs(self._training.multipliers()[: len(box)])
-        return Training(max(0.0, self._training.objective), rates)
+        # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,
+        # and with their rounding no model at all might train within the limit.
+        u = self._training.values()
+        w = np.clip(u[: len(box)] / self._factor, -box, box)
+        return Training(self.problem.train_loss(w, float(u[len(box)])), rates)
 
     def limit(self, box: Vector) -> float:
         """Largest training loss of a near-optimal model of a box."""
