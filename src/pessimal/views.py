@@ -24,7 +24,7 @@ from pessimal.flip import flip_mask
 from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
-from pessimal.solution import Outcome, TuningSolution
+from pessimal.solution import Outcome, Status, TuningSolution
 from pessimal.ties import largest_box, smallest_box
 
 Method = Literal["search", "milp"]
@@ -36,7 +36,9 @@ _METHODS = ("search", "milp")
 _TIE_BREAKS = {"smallest_box": smallest_box, "largest_box": largest_box}
 
 _LATE_SECONDS, _LATE_SHARE = 0.5, 0.05
-"""The check of a worst case may exceed a time limit by the larger: half a second, 5 % of it."""
+"""The check of a worst case may exceed a time limit by the larger: half a second, 5 % of it.
+
+After Ctrl-C it has the half second."""
 
 
 def solve_optimistic(
@@ -225,7 +227,9 @@ def _worst_case_solution(
     w, b, box = outcome.w, outcome.b, outcome.box
     seconds = time.perf_counter() - started
     most = WORST_CASE_SECONDS
-    if time_limit is not None:
+    if outcome.status is Status.INTERRUPTED:
+        most = _LATE_SECONDS
+    elif time_limit is not None:
         late = max(_LATE_SECONDS, _LATE_SHARE * time_limit)
         most = min(most, max(0.0, time_limit - seconds) + late)
     certificate = certify_worst_case(problem, budget, box, w, b, problem.val_loss(w, b), most)

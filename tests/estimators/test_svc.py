@@ -14,7 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.estimators import OptimisticSVC, PessimisticSVC, inputs
+from pessimal.estimators.progress import progress_lines
 from pessimal.problem import Matrix, Vector
+from pessimal.search import Progress
 
 BOTH = pytest.mark.parametrize("Estimator", [OptimisticSVC, PessimisticSVC])
 
@@ -393,3 +395,12 @@ def test_progress_goes_to_standard_error_when_asked_for(
     assert capfd.readouterr().err == ""
     PessimisticSVC(random_state=0, verbose=1).fit(X, y)
     assert "validation loss" in capfd.readouterr().err
+
+
+def test_progress_without_a_box_to_show_says_so(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pessimal.estimators.progress.SECONDS_BETWEEN_LINES", 0.0)
+    progress_lines("SVC")(Progress(incumbent=np.inf, bound=0.25, nodes=3, seconds=2.0))
+    said = capfd.readouterr().err
+    assert said == "SVC: no limits judged yet, bound 0.250000, 3 nodes, 2 s\n"

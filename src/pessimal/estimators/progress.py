@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from rich.console import Console
 
 from pessimal.search import Progress
@@ -26,8 +27,10 @@ def progress_lines(name: str) -> Callback:
         if progress.seconds - last < SECONDS_BETWEEN_LINES:
             return
         last = progress.seconds
+        found = np.isfinite(progress.incumbent)
+        loss = f"validation loss {progress.incumbent:.6f}" if found else "no limits judged yet"
         console.print(
-            f"{name}: validation loss {progress.incumbent:.6f}, bound {progress.bound:.6f}, "
+            f"{name}: {loss}, bound {progress.bound:.6f}, "
             f"{progress.nodes} nodes, {progress.seconds:.0f} s"
         )
 
