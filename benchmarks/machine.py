@@ -41,7 +41,9 @@ def describe() -> Machine:
         memory_gb=round(page * pages / 2**30, 1),
         system=f"{platform.system()} {platform.machine()}",
         python=f"{platform.python_implementation()} {platform.python_version()}",
-        packages={name: version(name) for name in _PACKAGES} | {"build": _build()},
+        # Without the mark of a commit: that of an installed tree may be old, the build is not.
+        packages={name: version(name).partition("+")[0] for name in _PACKAGES}
+        | {"build": _build()},
     )
 
 
