@@ -25,7 +25,8 @@ PHONE, DESK = 390, 1280
 _PATIENCE = 120.0  # seconds without a word from the browser
 
 needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs the browser Chromium on the PATH; no other test opens the page"
+    CHROMIUM is None,
+    reason="the browser Chromium is not installed, so pages are tested as text only",
 )
 
 # What the browser would otherwise ask of the network by itself.

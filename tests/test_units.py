@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,15 +32,12 @@ UNITS = (1e-6, 2.0**-10, 1.0, 1000.0, 1e6)
 
 def in_units(problem: TuningProblem, units: Vector) -> TuningProblem:
     """Columns times `units`, so that weights and limits are divided by them."""
-    return TuningProblem(
-        problem.X_train * units,
-        problem.y_train,
-        problem.X_val * units,
-        problem.y_val,
-        problem.lower / units,
-        problem.upper / units,
-        problem.train_weight,
-        problem.val_weight,
+    return replace(
+        problem,
+        X_train=problem.X_train * units,
+        X_val=problem.X_val * units,
+        lower=problem.lower / units,
+        upper=problem.upper / units,
     )
 
 

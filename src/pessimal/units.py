@@ -8,7 +8,7 @@ of standardised features is solved as it stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,14 +47,11 @@ def balance(problem: TuningProblem) -> Balanced:
     factor = np.where(usual, 1.0, np.ldexp(1.0, np.frexp(largest)[1]))
     if usual.all():
         return Balanced(problem, factor)
-    scaled = TuningProblem(
-        problem.X_train / factor,
-        problem.y_train,
-        problem.X_val / factor,
-        problem.y_val,
-        problem.lower * factor,
-        problem.upper * factor,
-        problem.train_weight,
-        problem.val_weight,
+    scaled = replace(
+        problem,
+        X_train=problem.X_train / factor,
+        X_val=problem.X_val / factor,
+        lower=problem.lower * factor,
+        upper=problem.upper * factor,
     )
     return Balanced(scaled, factor)
