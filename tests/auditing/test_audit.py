@@ -127,6 +127,8 @@ def test_curves_open_as_epsilon_grows(seed: int, time_limit: float | None) -> No
     assert (np.diff(curve.best_loss) <= 0.0).all()
     assert (np.diff(curve.worst_loss) >= 0.0).all()
     assert (np.diff(curve.worst_error) >= 0.0).all()
+    assert (np.diff(curve.worst_loss_bound) >= 0.0).all()
+    assert (np.diff(curve.worst_error_bound) >= 0.0).all()
     assert (curve.worst_loss <= curve.worst_loss_bound).all()
     assert (curve.worst_error <= curve.worst_error_bound).all()
     here = list(curve.epsilons).index(0.1)
@@ -149,6 +151,7 @@ def test_out_of_time_the_bounds_still_hold() -> None:
         assert quick.value <= true.value + TOLERANCE
         assert true.value <= quick.bound + TOLERANCE
     assert hurried.best_error.bound <= exact.best_error.value <= hurried.best_error.value
+    assert hurried.discrepancy.bound <= hurried.ambiguity + TOLERANCE
     assert (hurried.score_low <= exact.score_low + TOLERANCE).all()
     assert (hurried.score_high >= exact.score_high - TOLERANCE).all()
     assert exact.notes == ()

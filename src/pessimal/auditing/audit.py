@@ -165,7 +165,7 @@ def _report(
     clock = Clock(time_limit, programs=2 * branching)
     # Half of the time if need be: what the report says of single points hangs on them.
     scores = score_ranges(problem, box, budget, clock.share(branching))
-    ends = growing_ends(problem, box, budget, grid, clock)
+    ends = growing_ends(problem, box, budget, grid, scores, clock)
     here = ends[grid.index(budget.relative)]
     if not scores.found.all():
         notes += (
@@ -183,7 +183,7 @@ def _report(
         worst_loss=here.worst_loss,
         best_error=best_error(problem, box, budget, here, scores, clock),
         worst_error=here.worst_error,
-        discrepancy=discrepancy(problem, box, budget, model, clock),
+        discrepancy=discrepancy(problem, box, budget, model, scores, clock),
         score_low=scores.low,
         score_high=scores.high,
         curve=Curve(

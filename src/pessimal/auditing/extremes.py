@@ -13,17 +13,17 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from pessimal.auditing.report import ExtremeModel
 from pessimal.errors import InvalidInputError
 from pessimal.fitted import LinearModel
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import STRICT
 from pessimal.training import best_case, worst_case
 from pessimal.training.near_optimal import near_optimal, row_ranges
-from pessimal.training.worst import Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +76,28 @@ def score_ranges(
 
 
 def growing_ends(
-    problem: TuningProblem, box: Vector, budget: Budget, grid: list[float], clock: Clock
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    grid: list[float],
+    scores: Scores,
+    clock: Clock,
 ) -> list[Ends]:
     """Both ends at each ε of the grid, smallest first.
 
-    A model of a smaller budget is one of a larger, so the better of the two stands: that keeps
-    the curves monotone even when time is short.
+    A model of a smaller budget is one of a larger, so the better of the two stands, and so does the
+    bound of the larger: that keeps the curves monotone even when time is short. For the same reason
+    the scores, which are those of `budget`, hold for every smaller one.
     """
     ends: list[Ends] = []
     for epsilon in grid:
         at = replace(budget, relative=epsilon)
         best = best_case(problem, box, at)
+        known = scores if epsilon <= budget.relative else None
         now = Ends(
             ExtremeModel(best.value, best.value, best.coef, best.intercept),
-            _worst(problem, box, at, "hinge", clock),
-            _worst(problem, box, at, "zero_one", clock),
+            _worst(problem, box, at, "hinge", known, clock),
+            _worst(problem, box, at, "zero_one", known, clock),
         )
         if ends:
             now = Ends(
@@ -99,7 +106,17 @@ def growing_ends(
                 _larger(now.worst_error, ends[-1].worst_error),
             )
         ends.append(now)
+    for k in reversed(range(len(ends) - 1)):
+        ends[k] = Ends(
+            ends[k].best_loss,
+            _no_more_than(ends[k].worst_loss, ends[k + 1].worst_loss.bound),
+            _no_more_than(ends[k].worst_error, ends[k + 1].worst_error.bound),
+        )
     return ends
+
+
+def _no_more_than(end: ExtremeModel, bound: float) -> ExtremeModel:
+    return replace(end, bound=min(end.bound, bound))
 
 
 def _larger(now: ExtremeModel, before: ExtremeModel) -> ExtremeModel:
@@ -109,15 +126,30 @@ def _larger(now: ExtremeModel, before: ExtremeModel) -> ExtremeModel:
 
 
 def _worst(
-    problem: TuningProblem, box: Vector, budget: Budget, loss: Loss, clock: Clock
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    loss: Literal["hinge", "zero_one"],
+    scores: Scores | None,
+    clock: Clock,
 ) -> ExtremeModel:
     worst = worst_case(problem, box, budget, loss=loss, time_limit=clock.share())
     bound = worst.upper_bound
+    if scores is not None:
+        bound = max(worst.value, min(bound, _most(problem, loss, scores)))
     if loss == "zero_one":
         # All points weigh the same, so errors come in whole points.
         n = problem.n_val
         bound = max(worst.value, math.floor(bound * n + STRICT) / n)
     return ExtremeModel(worst.value, bound, worst.coef, worst.intercept)
+
+
+def _most(problem: TuningProblem, loss: Literal["hinge", "zero_one"], scores: Scores) -> float:
+    """Return the loss if every margin were the least of its point: no model has a larger one."""
+    margins = np.where(problem.y_val > 0.0, scores.low, -scores.high)
+    if loss == "hinge":
+        return float(problem.val_weight @ hinge(margins))
+    return float(problem.val_weight[margins < -STRICT].sum())
 
 
 def best_error(
@@ -133,7 +165,7 @@ def best_error(
     The bound of the flipped problem leaves out points whose margin can reach 0 but not exceed it;
     they are no errors either, so they are added, and with them those of which it is not known.
     """
-    right = _worst(_relabelled(problem, -problem.y_val), box, budget, "zero_one", clock)
+    right = _worst(_relabelled(problem, -problem.y_val), box, budget, "zero_one", scores, clock)
     largest_margin = np.where(problem.y_val > 0.0, scores.high, -scores.low)
     on_zero = (np.abs(largest_margin) <= STRICT) | ~scores.found
     bound = max(0.0, 1.0 - right.bound - float(on_zero.mean()))
@@ -144,11 +176,16 @@ def best_error(
 
 
 def discrepancy(
-    problem: TuningProblem, box: Vector, budget: Budget, model: LinearModel, clock: Clock
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    model: LinearModel,
+    scores: Scores,
+    clock: Clock,
 ) -> ExtremeModel:
     """Largest error over Ψ when the model's own predictions are taken for the labels."""
     predicted = np.where(problem.X_val @ model.coef + model.intercept > 0.0, 1.0, -1.0)
-    return _worst(_relabelled(problem, predicted), box, budget, "zero_one", clock)
+    return _worst(_relabelled(problem, predicted), box, budget, "zero_one", scores, clock)
 
 
 def _relabelled(problem: TuningProblem, y_val: Vector) -> TuningProblem:
