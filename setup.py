@@ -45,6 +45,7 @@ def extensions() -> list[Extension]:
             for name in COMPILED
         ],
         build_dir="build",  # keeps the generated C out of the source tree
+        quiet=True,
         compiler_directives={
             "language_level": 3,
             "annotation_typing": False,  # the .pxd files hold the types, not the annotations
