@@ -93,8 +93,13 @@ class TuningSolution:
 
     @property
     def gap(self) -> float:
-        """Objective less lower bound; 0 when they have met."""
-        return max(0.0, self.objective - self.lower_bound)
+        """Objective less lower bound; 0 when they have met.
+
+        Where only a bound is known on the worst case of the box, that bound less the lower one.
+        """
+        known = self.worst_case_bound < math.inf
+        answer = max(self.objective, self.worst_case_bound) if known else self.objective
+        return max(0.0, answer - self.lower_bound)
 
     @property
     def proved(self) -> bool:
