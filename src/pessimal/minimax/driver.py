@@ -1,10 +1,11 @@
 """From a tuning problem to the box of least worst case: where to start, what to prove.
 
-First every box that is cheap to find is evaluated briefly: the widest and smaller ones, those of
-the optimistic and of the paper's pessimistic problem, smallest and largest. Only then is any of
-them refined, so whatever the limits, the answer has a bound no worse than theirs. One group is then
-a line, solved to proved optimality. With more, the best single limit is another start, and descent
-goes from each, the best first. Few groups are then branched on until bound and answer meet.
+First a few boxes of all widths are bounded, each by one training. Then boxes are evaluated, the
+most promising first: these, and those of the paper's pessimistic problem and of the optimistic one,
+smallest and largest. Only then is any of them refined, so whatever the limits, the answer has a
+bound no worse than theirs. One group is then a line, solved to proved optimality. With more, the
+best single limit is another start, and descent goes from each, the best first. Few groups are then
+branched on until bound and answer meet.
 
 Both problems are lower bounds as well. No box has a better best case than the optimistic optimum.
 And no box has a worst case below the paper's optimum, whichever points are flipped: with a copy
@@ -25,7 +26,7 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.minimax.descent import Descent
 from pessimal.minimax.evaluations import Evaluations, Point, Stop
-from pessimal.minimax.groups import Groups, GroupsSpec, groups_of
+from pessimal.minimax.groups import GroupsSpec, groups_of
 from pessimal.minimax.line import minimise_on_line
 from pessimal.minimax.proof import Leaf, check_leaf
 from pessimal.minimax.regions import MOST_GROUPS, minimise_in_regions
@@ -44,11 +45,16 @@ LINE_NODES = 100
 BOUND_NODES = 100_000
 """The same for each of the problems that are solved for their bound."""
 
-QUICK_NODES = 20
-"""Of the evaluation of a start, before any is refined."""
+QUICK_NODES = 200
+"""Of the evaluation of a start, before descent from any."""
 
-SEARCH_SHARE, QUICK_SHARE, LINE_SHARE = 0.1, 0.03, 0.25
-"""Of the time left, for one such problem, one such evaluation, the best single limit."""
+SEARCH_SHARE, TIE_SHARE, LINE_SHARE = 0.1, 0.02, 0.25
+"""Of the time left: for one such problem, a box tied with its own, the best single limit."""
+
+LOOK_SHARE, QUICK_SHARE = 0.01, 0.5
+"""Of the time left: for a look at a start, for its evaluation.
+
+With hundreds of rows half an evaluation bounds next to nothing, so one has much of the time."""
 
 WIDTHS = (0.0, 1.0, 0.25, 0.0625, 0.015625)
 """Boxes to start from, as shares of the way from the lower to the upper limits."""
@@ -83,7 +89,10 @@ def minimise_worst_case(
 
 
 def _one(evaluations: Evaluations) -> Status:
-    _evaluated(evaluations, _starts(evaluations, LINE_NODES))
+    simple = _of_all_widths(evaluations)
+    for _ in _views(evaluations, LINE_NODES):  # for their bounds: their boxes have many limits
+        pass
+    _evaluated(evaluations, simple)
     certain = evaluations.lower_bound
     return _confirm(evaluations, minimise_on_line(evaluations), certain)
 
@@ -91,20 +100,24 @@ def _one(evaluations: Evaluations) -> Status:
 def _several(evaluations: Evaluations) -> Status:
     """Evaluate several starts, descend from them, then prove what can be proved."""
     groups = evaluations.groups
-    points = _evaluated(evaluations, _starts(evaluations, START_NODES))
+    simple = _of_all_widths(evaluations)
+    points: list[Point] = []
+    for budget, flipped, outcome in _views(evaluations, START_NODES):
+        points += _evaluated(evaluations, _tied(evaluations, budget, flipped, outcome))
+    points += _evaluated(evaluations, simple)
     if np.array_equal(groups.lower, groups.upper):  # nothing to choose
         evaluations.finish()
         evaluations.prove(evaluations.best_value)
         return Status.OPTIMAL
     points += _single_limit(evaluations)
-    flipped: set[bytes] = set()
-    points += _evaluated(evaluations, _flip_what_is_lost(evaluations, flipped, START_NODES))
+    lost: set[bytes] = set()
+    points += _evaluated(evaluations, _flip_what_is_lost(evaluations, lost, START_NODES))
     descent = Descent(evaluations)
     for point in sorted(points, key=attrgetter("bound")):
         if evaluations.met:
             break
         descent.improve(point.h)
-    while boxes := _flip_what_is_lost(evaluations, flipped, BOUND_NODES):
+    while boxes := _flip_what_is_lost(evaluations, lost, BOUND_NODES):
         for h in boxes:
             descent.improve(h)
     evaluations.finish()
@@ -117,8 +130,12 @@ def _several(evaluations: Evaluations) -> Status:
 
 
 def _evaluated(evaluations: Evaluations, starts: list[Vector]) -> list[Point]:
-    """Evaluate every start, none of them for long."""
-    return [evaluations.quick(h, QUICK_NODES, QUICK_SHARE) for h in starts]
+    """Look at every start, then evaluate in the order of the losses seen what may be the best."""
+    points = [evaluations.quick(h, 0, LOOK_SHARE) for h in starts]
+    for k in sorted(range(len(points)), key=lambda k: points[k].value):
+        if not points[k].exact and points[k].value < evaluations.best_value:
+            points[k] = evaluations.quick(starts[k], QUICK_NODES, QUICK_SHARE)
+    return points
 
 
 def _flip_what_is_lost(
@@ -138,7 +155,7 @@ def _flip_what_is_lost(
     limits = evaluations.rest(SEARCH_SHARE, most_nodes)
     paper = _heeding_interrupts(search_pessimistic(problem, budget, lost, limits))
     evaluations.prove(paper.lower_bound)
-    return _distinct(map(evaluations.groups.around, _tied(evaluations, budget, lost, paper)))
+    return _tied(evaluations, budget, lost, paper)
 
 
 def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float) -> Status:
@@ -156,30 +173,32 @@ def _confirm(evaluations: Evaluations, leaves: list[Leaf], certain: float) -> St
     return Status.OPTIMAL if proved else Status.NOT_PROVED
 
 
-def _starts(evaluations: Evaluations, most_nodes: int) -> list[Vector]:
-    """Return hyperparameters to start from; the searches that find them leave a bound, too."""
-    problem, budget, groups = evaluations.problem, evaluations.budget, evaluations.groups
-    simple = _distinct(_widths(groups))
-    for h in simple:
-        evaluations.bounded(h)
-        evaluations.check_time()
+def _views(
+    evaluations: Evaluations, most_nodes: int
+) -> Iterator[tuple[Budget, Mask | None, Outcome]]:
+    """Solve the paper's pessimistic problem and the optimistic one; both bound every worst case."""
+    problem, budget = evaluations.problem, evaluations.budget
     everyone = np.ones(problem.n_val, dtype=np.bool_)
     limits = evaluations.rest(SEARCH_SHARE, most_nodes)
     paper = _heeding_interrupts(search_pessimistic(problem, budget, everyone, limits))
     evaluations.prove(paper.lower_bound)
+    yield budget, everyone, paper
     limits = evaluations.rest(SEARCH_SHARE, most_nodes)
     optimistic = _heeding_interrupts(search_optimistic(problem, limits))
     evaluations.prove(optimistic.lower_bound)
-    boxes = [
-        *_tied(evaluations, budget, everyone, paper),
-        *_tied(evaluations, Budget(), None, optimistic),
-    ]
-    return _distinct([*map(groups.around, boxes), *simple])
+    yield Budget(), None, optimistic
 
 
-def _widths(groups: Groups) -> Iterator[Vector]:
-    for share in WIDTHS:
-        yield np.minimum(groups.lower + share * (groups.upper - groups.lower), groups.upper)
+def _of_all_widths(evaluations: Evaluations) -> list[Vector]:
+    """Return hyperparameters from the least to the largest, each with a bound."""
+    low, high = evaluations.groups.lower, evaluations.groups.upper
+    points = _distinct(np.minimum(low + share * (high - low), high) for share in WIDTHS)
+    for h in points:
+        evaluations.bounded(h)
+        evaluations.check_time()
+    if evaluations.best is not None:  # a small one, soon evaluated
+        evaluations.quick(evaluations.best.h, 0, SEARCH_SHARE)
+    return points
 
 
 def _distinct(points: Iterable[Vector]) -> list[Vector]:
@@ -188,14 +207,15 @@ def _distinct(points: Iterable[Vector]) -> list[Vector]:
 
 def _tied(
     evaluations: Evaluations, budget: Budget, flipped: Mask | None, outcome: Outcome
-) -> Iterator[Vector]:
-    """Yield the boxes of one optimal model: as found, the smallest, the largest."""
-    w, b, box = outcome.w, outcome.b, outcome.box
-    yield box
+) -> list[Vector]:
+    """Hyperparameters of the boxes of one optimal model: the smallest, as found, the largest."""
+    w, b, found = outcome.w, outcome.b, outcome.box
+    boxes = [found]
     for tie_break in (smallest_box, largest_box):
         evaluations.check_time()
-        deadline = evaluations.end_of(SEARCH_SHARE)
-        yield tie_break(evaluations.problem, budget, flipped, w, b, box, deadline)
+        deadline = evaluations.end_of(TIE_SHARE)
+        boxes.append(tie_break(evaluations.problem, budget, flipped, w, b, found, deadline))
+    return _distinct(map(evaluations.groups.around, boxes))
 
 
 def _single_limit(evaluations: Evaluations) -> list[Point]:

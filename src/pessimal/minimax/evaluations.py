@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pessimal.errors import SolverError
 from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Plane
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
@@ -125,20 +126,28 @@ class Evaluations:
     def at(self, h: Vector, enough: float = np.inf, share: float = EVALUATION_SHARE) -> Point:
         """Find the worst case of h; any loss that is `enough` will do instead.
 
-        It is known unless the share of the time left was too small.
+        It is known unless the share of the time left was too small or a linear program stalled.
         """
-        deadline = self.end_of(share)
-        point = self._worst(h, enough, deadline, self._nodes_left())
+        point = self._worst(h, enough, self.end_of(share), self._nodes_left())
         if not point.exact and point.value < enough:
             self.check()
-            if time.perf_counter() <= deadline:  # a linear program stalled
-                raise Stop(Status.NOT_PROVED)
+        return point
+
+    def settled(self, h: Vector, enough: float = np.inf, share: float = EVALUATION_SHARE) -> Point:
+        """Find the worst case of h likewise; raise `Stop` where a linear program stalled.
+
+        Whoever goes on until everything is known would never end there.
+        """
+        deadline = self.end_of(share)
+        point = self.at(h, enough, share)
+        if not point.exact and point.value < enough and time.perf_counter() <= deadline:
+            raise Stop(Status.NOT_PROVED)
         return point
 
     def finish(self) -> None:
         """Find the worst case of the best h, in all the time left."""
         while self.best is not None and not self.best.exact:
-            self.at(self.best.h, share=1.0)
+            self.settled(self.best.h, share=1.0)
 
     def scenario(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
@@ -213,7 +222,10 @@ class Evaluations:
         """Evaluate h with so many nodes below the root, which comes with the ranges."""
         limit, box = self.limit(h), self.groups.box(h)
         node_limit = None if most_nodes is None else 1 + most_nodes
-        worst = self.cases.worst(box, limit, enough, deadline, node_limit)
+        try:
+            worst = self.cases.worst(box, limit, enough, deadline, node_limit)
+        except SolverError:  # what box and budget say holds all the same
+            return self.bounded(h)
         self.nodes += max(0, worst.nodes - 1)
         # Where a linear program stalled the tree has no bound of its own.
         bound = min(worst.upper_bound, max(worst.value, self._coarse(box, limit)))

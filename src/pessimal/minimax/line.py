@@ -61,7 +61,9 @@ def minimise_on_line(evaluations: Evaluations) -> list[Leaf]:
         if part.high.h[0] - part.low.h[0] < SMALLEST:
             too_short.append(part)
             continue
-        middle = evaluations.at(np.array([_crossing(evaluations, part)]), evaluations.best_value)
+        middle = evaluations.settled(
+            np.array([_crossing(evaluations, part)]), evaluations.best_value
+        )
         heapq.heappush(parts, _part(evaluations, part.low, middle))
         heapq.heappush(parts, _part(evaluations, middle, part.high))
     leaves = parts + too_short
@@ -77,7 +79,7 @@ def _evaluated(evaluations: Evaluations, hs: list[float]) -> list[Point]:
     spread = sorted(range(len(points)), key=lambda k: f"{k:0{n_bits}b}"[::-1])
     glances = {k: evaluations.glance(points[k]).value for k in spread}
     order = sorted(range(len(points)), key=glances.__getitem__)
-    found = {k: evaluations.at(points[k], evaluations.best_value) for k in order}
+    found = {k: evaluations.settled(points[k], evaluations.best_value) for k in order}
     return [found[k] for k in range(len(points))]
 
 
