@@ -21,7 +21,7 @@ COMPILED = (
     "search.tree",
     "search.heuristic",
     "worst.models",
-    "worst.hinges",
+    "worst.tree",
 )
 
 # Contracted multiply-adds would make results differ from one processor to the next.

@@ -1,10 +1,11 @@
 """The worst case: the largest validation loss among the near-optimal models of a box.
 
-Two methods. ``"exact"`` is a branch and bound, or for the counting losses a mixed-integer program,
-with proved bounds. ``"flip"`` is the paper's
+Two methods. ``"exact"`` is a branch and bound with proved bounds. ``"flip"`` is the paper's
 eq. (evaluation-ML) by label flipping: among the models of Ψ take the one that fits the validation
 set with *flipped* labels best. That is a linear program, and its model is a member of Ψ, so its
 loss is a lower bound on the worst case; it can be far below.
+
+A margin within `tolerances.STRICT` of a threshold is a tie, and a tie is not below it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
-from pessimal.training.exact import Extreme, counted, largest_count
-from pessimal.training.near_optimal import near_optimal
-from pessimal.units import balance
+from pessimal.tolerances import CUTOFF, STRICT
+from pessimal.training.exact import counted, deepest
+from pessimal.training.near_optimal import BoxModels
 from pessimal.worst.cases import WorstCases
 from pessimal.worst.program import coarse_ranges
 
@@ -42,17 +43,16 @@ class WorstCase:
         The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
     upper_bound : float
         No near-optimal model of the box has a larger loss.
+    lower_bound : float
+        The worst case is at least this: `value`, since its model attains it. If time ran out
+        before the least training loss was known, the model may train too badly, and this is 0.
     """
 
     value: float
     coef: Vector
     intercept: float
     upper_bound: float
-
-    @property
-    def lower_bound(self) -> float:
-        """The worst case is at least this: `value`, since its model attains it."""
-        return self.value
+    lower_bound: float
 
 
 def worst_case(
@@ -90,8 +90,8 @@ def worst_case(
     Returns
     -------
     WorstCase
-        For the two counting losses the upper bound takes a margin that touches the threshold as
-        below it; where that matters it exceeds the value.
+        For the two counting losses the value and the bound leave out ties: margins within 1e-6 of
+        the threshold.
 
     Examples
     --------
@@ -106,45 +106,45 @@ def worst_case(
         raise InvalidInputError(f"method is {method!r}; pass 'exact' or 'flip'")
     if loss not in get_args(Loss):
         raise InvalidInputError(f"loss is {loss!r}; pass 'hinge', 'zero_one' or 'margin'")
-    given = problem.box(box)
-    # The mixed-integer programs, too, are only as good as their tolerances.
-    balanced = balance(problem)
-    scaled, limits = balanced.problem, balanced.factor * given
+    limits = problem.box(box)
+    if node_limit is not None and not node_limit > 0:
+        raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
+    budget = Budget() if budget is None else budget
+    deadline = _deadline(time_limit)
     if method == "flip":
-        extreme = _flip(scaled, limits, budget, _mask(problem, flipped), loss)
+        mask = _mask(problem, flipped)
+        models = BoxModels(problem, limits, margin_rows(problem.X_val[mask], -problem.y_val[mask]))
     else:
-        deadline = _deadline(time_limit)
-        if node_limit is not None and not node_limit > 0:
-            raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
-        if loss == "hinge":
-            extreme = _worst_hinge(scaled, limits, budget or Budget(), deadline, node_limit)
-        else:
-            models = near_optimal(scaled, limits, budget)
-            extreme = largest_count(models, _THRESHOLD[loss], deadline)
-    coef, b = extreme.u[:-1] / balanced.factor, float(extreme.u[-1])
-    value = _loss(problem, loss, np.append(coef, b))
-    return WorstCase(value, coef, -b, max(value, extreme.upper_bound))
+        models = BoxModels(problem, limits)
+    trained = models.least_loss(deadline)
+    limit = problem.training_limit(budget, trained.value)
+    models.limit_training(limit)
+    if method == "flip":
+        u = models.minimise(hinge_cost=problem.flipped_weight(mask))
+        upper = _coarse_bound(models, loss)
+    else:
+        threshold = None if loss == "hinge" else _THRESHOLD[loss] - STRICT
+        worst = WorstCases(problem, budget, threshold).worst(
+            limits, limit, np.inf, deadline, node_limit, np.append(trained.w, trained.b)
+        )
+        u, upper = worst.u, worst.upper_bound
+        if threshold is not None:
+            u = max(
+                u, deepest(models, u, threshold, deadline), key=lambda u: _loss(problem, loss, u)
+            )
+    value = _loss(problem, loss, u)
+    certain = trained.value <= budget.limit(trained.lower_bound) + CUTOFF
+    return WorstCase(value, u[:-1], -float(u[-1]), max(value, upper), value if certain else 0.0)
 
 
-def _worst_hinge(
-    problem: TuningProblem, box: Vector, budget: Budget, deadline: float, node_limit: int | None
-) -> Extreme:
-    cases = WorstCases(problem, budget)
-    worst = cases.worst(box, cases.limit(box), deadline=deadline, node_limit=node_limit)
-    return Extreme(worst.u, worst.upper_bound)
-
-
-def _flip(
-    problem: TuningProblem, box: Vector, budget: Budget | None, flipped: Mask, loss: Loss
-) -> Extreme:
-    others = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
-    models = near_optimal(problem, box, budget, others)
-    u = models.minimise(hinge_cost=problem.flipped_weight(flipped))
+def _coarse_bound(models: BoxModels, loss: Loss) -> float:
+    """Bound the loss from the box and the training limit alone."""
+    problem = models.problem
     rows = margin_rows(problem.X_val, problem.y_val)
-    low, _ = coarse_ranges(problem, box, models.training_limit, rows)
+    low, _ = coarse_ranges(problem, models.box, models.training_limit, rows)
     if loss == "hinge":
-        return Extreme(u, float(problem.val_weight @ hinge(low)))
-    return Extreme(u, float(problem.val_weight[low < _THRESHOLD[loss]].sum()))
+        return float(problem.val_weight @ hinge(low))
+    return float(problem.val_weight[low < _THRESHOLD[loss]].sum())
 
 
 def _loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:
