@@ -102,3 +102,30 @@ def test_other_threads_may_use_it_without_effect() -> None:
     thread.start()
     thread.join()
     assert seen == [(True, False)]
+
+
+def test_a_block_that_could_not_clean_up_does_not_swallow_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another signal's handler may raise just where the block would restore the handler."""
+    before, restore = signal.getsignal(signal.SIGINT), signal.signal
+
+    def block() -> None:
+        with deferred_interrupts():
+            monkeypatch.setattr(signal, "signal", fail)
+
+    def fail(*_: object) -> None:
+        monkeypatch.undo()
+        raise ZeroDivisionError
+
+    try:
+        with pytest.raises(ZeroDivisionError):
+            block()
+        assert signal.getsignal(signal.SIGINT) is not before
+        with pytest.raises(KeyboardInterrupt):
+            press_ctrl_c()
+        with deferred_interrupts():
+            pass
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        restore(signal.SIGINT, before)

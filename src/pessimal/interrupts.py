@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 class Interrupts:
@@ -22,9 +24,8 @@ class Interrupts:
         Ctrl-C came, and this block has not raised it yet.
     """
 
-    def __init__(self, outer: Interrupts | None = None) -> None:
+    def __init__(self) -> None:
         self.pending = False
-        self._outer = outer
 
     def deliver(self) -> None:
         """Raise the KeyboardInterrupt that was held back, if there is one: a safe point."""
@@ -32,11 +33,24 @@ class Interrupts:
             self.pending = False
             raise KeyboardInterrupt
 
-    def _record(self, number: int, frame: FrameType | None) -> None:
-        """Handle the signal, for this block and for those around it."""
-        self.pending = True
-        if self._outer is not None:
-            self._outer._record(number, frame)
+
+class _Recorder:
+    """Handles Ctrl-C for a block and for those around it.
+
+    Another signal's handler may raise just where the block ends and keep it from putting the former
+    handler back. So a recorder whose block is gone steps aside.
+    """
+
+    def __init__(self, block: Interrupts, previous: Callable[[int, FrameType | None], Any]) -> None:
+        self.block = weakref.ref(block)
+        self.previous = previous
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        block = self.block()
+        if block is not None:
+            block.pending = True
+        if block is None or isinstance(self.previous, _Recorder):
+            self.previous(number, frame)
 
 
 @contextmanager
@@ -60,16 +74,18 @@ def deferred_interrupts() -> Iterator[Interrupts]:
     >>> done
     ['the whole block', 'then Ctrl-C']
     """
+    interrupts = Interrupts()
     previous = signal.getsignal(signal.SIGINT)
-    outer = getattr(previous, "__self__", None)
-    nested = isinstance(outer, Interrupts)
-    interrupts = Interrupts(outer if nested else None)
+    while isinstance(previous, _Recorder) and previous.block() is None:
+        previous = previous.previous
+    nested = isinstance(previous, _Recorder)
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or not (nested or previous is signal.default_int_handler):
         yield interrupts
         return
-    signal.signal(signal.SIGINT, interrupts._record)
+    assert callable(previous)
     try:
+        signal.signal(signal.SIGINT, _Recorder(interrupts, previous))
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, previous)
