@@ -10,6 +10,7 @@ import sys
 from setuptools import Extension, setup
 
 COMPILED = (
+    "lp.watch",
     "lp.dictionary",
     "lp.simplex",
     "search.sides",
