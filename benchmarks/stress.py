@@ -31,14 +31,28 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from stress_boxes import ask_audit, ask_audit_estimator, ask_counts, ask_hinge, ask_linear_programs
 from stress_cases import DRAWS, Case, Rng
 from stress_findings import Findings, Verdict
 from stress_interrupts import interrupt
-from stress_questions import QUESTIONS, empty_flip
 from stress_relations import relation
 from stress_rival import rival
+from stress_tuning import ask_exact, ask_flip, ask_milp, ask_optimistic, empty_flip
 
 from pessimal.errors import PessimalError
+
+QUESTIONS: dict[str, tuple[Callable[[Case, Findings], None], bool]] = {
+    "hinge": (ask_hinge, False),
+    "counts": (ask_counts, False),
+    "linear programs": (ask_linear_programs, False),
+    "audit": (ask_audit, False),
+    "audit of an estimator": (ask_audit_estimator, False),
+    "optimistic": (ask_optimistic, True),
+    "flip": (ask_flip, True),
+    "exact": (ask_exact, True),
+    "milp": (ask_milp, True),
+}
+"""What families of small problems are asked in turn, and whether its oracle needs tiny ones."""
 
 Family = Callable[[Rng, int, Findings], None]
 """Draws the case of a number and judges it."""

@@ -41,19 +41,29 @@ class Case:
     rng: Rng = field(repr=False, default_factory=np.random.default_rng)
     """What a question may draw for itself."""
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """Arguments of the problem that the package sees."""
+        return {
+            "X_train": self.X_train * self.scale,
+            "y_train": self.y_train,
+            "X_val": self.X_val * self.scale,
+            "y_val": self.y_val,
+            "lower": self.lower / self.scale,
+            "upper": self.upper / self.scale,
+            "train_weight": self.train_weight,
+            "val_weight": self.val_weight,
+        }
+
     @cached_property
     def problem(self) -> TuningProblem:
         """What the package sees."""
-        return TuningProblem(
-            self.X_train * self.scale,
-            self.y_train,
-            self.X_val * self.scale,
-            self.y_val,
-            lower=self.lower / self.scale,
-            upper=self.upper / self.scale,
-            train_weight=self.train_weight,
-            val_weight=self.val_weight,
-        )
+        return TuningProblem(**self.data)
+
+    @property
+    def limits(self) -> Vector:
+        """The box that the package sees."""
+        return self.box / self.scale
 
     @cached_property
     def train(self) -> Hinges:
@@ -75,19 +85,9 @@ class Case:
 
     def source(self) -> str:
         """Python that makes the arguments of the package again."""
-        problem = {
-            "X_train": self.X_train * self.scale,
-            "y_train": self.y_train,
-            "X_val": self.X_val * self.scale,
-            "y_val": self.y_val,
-            "lower": self.lower / self.scale,
-            "upper": self.upper / self.scale,
-            "train_weight": self.train_weight,
-            "val_weight": self.val_weight,
-        }
-        arguments = ", ".join(f"{name}={_literal(value)}" for name, value in problem.items())
+        arguments = ", ".join(f"{name}={_literal(value)}" for name, value in self.data.items())
         return (
-            f"problem = TuningProblem({arguments})\nbox = {_literal(self.box / self.scale)}\n"
+            f"problem = TuningProblem({arguments})\nbox = {_literal(self.limits)}\n"
             f"budget = {self.budget!r}\nflipped = {_literal(self.flipped)}"
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from fractions import Fraction
 
@@ -37,6 +39,15 @@ class Findings:
         """Note what does not hold."""
         if not holds:
             self.add(otherwise, text)
+
+    @contextmanager
+    def limited(self, limited: bool = True) -> Iterator[None]:
+        """Within a limit, open bounds and weak values are no findings."""
+        before = len(self.found)
+        yield
+        if limited:
+            judged = self.found[before:]
+            self.found[before:] = [finding for finding in judged if finding[0] > Verdict.WEAK]
 
     @property
     def verdict(self) -> Verdict:

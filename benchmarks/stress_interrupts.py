@@ -31,8 +31,8 @@ from pessimal.training import WorstCase
 
 ROWS = 15
 DRAWS = 5
-LONGEST = 0.03
-"""Seconds after which the signal comes, at most."""
+LONGEST = (0.03, 0.5)
+"""Seconds after which the signal comes, at most: while a search begins, or anywhere in it."""
 
 
 @cache
@@ -91,7 +91,7 @@ def interrupt(rng: Rng, number: int, findings: Findings) -> None:
     """Stop a call, by Ctrl-C from a thread or by an alarm; compare with the call left alone."""
     name = list(CALLS)[number % len(CALLS)]
     seed = number // len(CALLS) % DRAWS
-    after = float(np.exp(rng.uniform(np.log(1e-4), np.log(LONGEST))))
+    after = float(np.exp(rng.uniform(np.log(1e-4), np.log(rng.choice(LONGEST)))))
     by_thread = bool(rng.integers(2))
     truth = known(name, seed)
     findings.subject = f"{name}, Diabetes {seed}, {'SIGINT' if by_thread else 'SIGALRM'}"
@@ -100,7 +100,7 @@ def interrupt(rng: Rng, number: int, findings: Findings) -> None:
         with (ctrl_c if by_thread else alarm)(after):
             found = ranges(CALLS[name](problem(seed)))
     except KeyboardInterrupt:
-        findings.add(Verdict.REFUSED, "KeyboardInterrupt")
+        findings.add(Verdict.REFUSED, f"KeyboardInterrupt after {after:.6f} s")
         return
     for key, (low, high) in found.items():
         least, most = truth[key]

@@ -82,8 +82,7 @@ def _take(case: Case, train: Rows, val: Rows) -> Case:
 
 
 def _worst(case: Case, loss: str) -> Interval:
-    box = case.box / case.scale
-    found = worst_case(case.problem, box, case.budget, loss=loss, time_limit=SECONDS)  # type: ignore[arg-type]
+    found = worst_case(case.problem, case.limits, case.budget, loss=loss, time_limit=SECONDS)  # type: ignore[arg-type]
     return found.value, found.upper_bound
 
 
@@ -92,9 +91,9 @@ def _of(solution: TuningSolution) -> Interval:
 
 
 ANSWERS: dict[str, Callable[[Case], Interval]] = {
-    "least loss": lambda case: (least_loss(case.problem, case.box / case.scale).value,) * 2,
+    "least loss": lambda case: (least_loss(case.problem, case.limits).value,) * 2,
     "best case": lambda case: (
-        best_case(case.problem, case.box / case.scale, case.budget).value,
+        best_case(case.problem, case.limits, case.budget).value,
     ) * 2,
     "hinge": lambda case: _worst(case, "hinge"),
     "zero_one": lambda case: _worst(case, "zero_one"),

@@ -130,9 +130,9 @@ class NearOptimalSet:
     def best_hinge(self, val: Hinges) -> Fraction:
         return minimise(self.models, val)
 
-    def score_range(self, x: ArrayLike) -> tuple[Fraction, Fraction]:
+    def score_range(self, x: ArrayLike) -> tuple[float, float]:
         scores = [dot((*exact(x), -ONE), u) for u in self.models.vertices]
-        return min(scores), max(scores)
+        return float(min(scores)), float(max(scores))
 
     def most_below(self, val: Hinges, threshold: float) -> Fraction:
         """Largest weight of points whose margins one model holds at or below a threshold."""
