@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 for module in ("gurobipy", "pyscipopt", "cplex"):
     pytest.importorskip(module, reason=f"{module}, of the extra 'solvers', is missing")
 
-import stress
-from stress_boxes import judge_count, judge_maximum
-from stress_findings import Findings, Verdict
+import stress  # noqa: E402
+from stress_boxes import judge_count, judge_maximum  # noqa: E402
+from stress_findings import Findings, Verdict  # noqa: E402
 
 
 def maximum(value: float, bound: float) -> Verdict:
