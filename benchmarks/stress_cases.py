@@ -166,7 +166,7 @@ def units(rng: Rng, small: bool) -> Case:
 
 def weights(rng: Rng, small: bool) -> Case:
     case = base(rng, small)
-    power = int(rng.choice((2, 4, 6, 8)))
+    power = int(rng.choice((1, 2, 3, 4, 8)))
     train_weight, val_weight = (
         np.power(10.0, rng.integers(-power, power + 1, len(y))) for y in (case.y_train, case.y_val)
     )
