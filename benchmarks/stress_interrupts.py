@@ -30,8 +30,8 @@ from pessimal.solution import TuningSolution
 from pessimal.training import WorstCase
 
 ROWS = 15
-DRAWS = 5
-LONGEST = (0.03, 0.5)
+DRAWS = 8
+LONGEST = (0.005, 0.03, 0.3)
 """Seconds after which the signal comes, at most: while a search begins, or anywhere in it."""
 
 
@@ -91,7 +91,7 @@ def interrupt(rng: Rng, number: int, findings: Findings) -> None:
     """Stop a call, by Ctrl-C from a thread or by an alarm; compare with the call left alone."""
     name = list(CALLS)[number % len(CALLS)]
     seed = number // len(CALLS) % DRAWS
-    after = float(np.exp(rng.uniform(np.log(1e-4), np.log(rng.choice(LONGEST)))))
+    after = float(rng.uniform(1e-4, rng.choice(LONGEST)))
     by_thread = bool(rng.integers(2))
     truth = known(name, seed)
     findings.subject = f"{name}, Diabetes {seed}, {'SIGINT' if by_thread else 'SIGALRM'}"
