@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,8 +133,8 @@ def _csv(path: Path) -> pd.DataFrame:
 def _require_distinct(path: Path, names: list[str]) -> None:
     if not any(names):
         raise InvalidInputError(f"{path} has no header; name the columns in the first line")
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise InvalidInputError(
                 f"{path} has more than one column called {name!r}; give every column its own name"
             )
