@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, signs, two_classes
@@ -40,6 +41,12 @@ class Labelled:
     y: Vector
     classes: Classes
     notes: tuple[str, ...]
+
+    def labels(self, y: Vector) -> NDArray[Any]:
+        """Return the labels that signs stand for."""
+        named = np.empty(len(y), dtype=object)
+        named[:] = [self.classes[int(sign > 0.0)] for sign in y]
+        return named
 
 
 def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) -> Labelled:

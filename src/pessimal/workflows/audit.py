@@ -68,16 +68,17 @@ def audit_table(
     recipe = make_recipe(table.columns, missing, text)
     rows = complete_rows(table, np.arange(len(table.y)), recipe, "audit")
     require_both_classes(table, rows, "audit")
-    labels = np.array([table.classes[int(sign > 0.0)] for sign in rows.y], dtype=object)
     X_train, X_val, y_train, y_val = train_test_split(
-        rows.X, labels, test_size=0.5, stratify=labels, random_state=seed
+        rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
     scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
     X_train, X_val = scaler.transform(X_train), scaler.transform(X_val)
-    data = (X_train, y_train, X_val, y_val)
+    data = (X_train, table.labels(y_train), X_val, table.labels(y_val))
     epsilons = None if curve else ()
     if box is None:
+        # scikit-learn refuses labels of some types, so it gets signs, and the names afterwards.
         model = LogisticRegression().fit(X_train, y_train)
+        model.classes_ = np.array(table.classes, dtype=object)
         report = audit_estimator(model, *data, epsilon, epsilons, time_limit)
     else:
         report = audit(*data, box, epsilon, delta, epsilons, time_limit)

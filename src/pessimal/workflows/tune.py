@@ -11,7 +11,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -198,7 +197,7 @@ def _fit(rows: CompleteRows, settings: Settings) -> Any:
 def _audit(estimator: Any, rows: CompleteRows, table: Labelled, settings: Settings) -> AuditReport:
     """Audit the tuned box, on the rows and in the units it was tuned in."""
     scaled = (rows.X - estimator.mean_) / estimator.scale_
-    labels = np.array([table.classes[int(sign > 0.0)] for sign in rows.y], dtype=object)
+    labels = table.labels(rows.y)
     val = estimator.validation_
 
     def within(seconds: float) -> AuditReport:
