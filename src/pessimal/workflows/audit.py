@@ -35,6 +35,7 @@ def audit_table(
     time_limit: float = 60.0,
     seed: int = 0,
     curve: bool = False,
+    verbose: bool = False,
 ) -> AuditReport:
     """Audit on a table.
 
@@ -51,6 +52,8 @@ def audit_table(
         Draws the validation rows.
     curve : bool, default=False
         Whether to audit at several ε, for a picture.
+    verbose : bool, default=False
+        As in `pessimal.audit`.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def audit_table(
         # scikit-learn refuses labels of some types, so it gets signs, and the names afterwards.
         model = LogisticRegression().fit(X_train, y_train)
         model.classes_ = np.array(table.classes, dtype=object)
-        report = audit_estimator(model, *data, epsilon, epsilons, time_limit)
+        report = audit_estimator(model, *data, epsilon, epsilons, time_limit, verbose)
     else:
-        report = audit(*data, box, epsilon, delta, epsilons, time_limit)
+        report = audit(*data, box, epsilon, delta, epsilons, time_limit, verbose)
     return replace(report, notes=(*table.notes, *recipe.notes, *rows.notes, *report.notes))
