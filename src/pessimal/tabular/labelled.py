@@ -78,7 +78,7 @@ def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) ->
         _require_column(frame, name, "drop")
         if name == target:
             raise InvalidInputError(f"drop names {name!r}, which is the target; leave out others")
-    notes = []
+    notes = list(source.notes)
     if dropped:
         notes.append(f"Left out on request: {', '.join(map(repr, dropped))}.")
     unlabelled = frame[target].isna()
