@@ -271,6 +271,7 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
     except KeyboardInterrupt:
         cause = "Ctrl-C came"
         ended.early = True
+    known.bound_by_ranges()
     unsolved = int(np.sum(~known.solved))
     ended.early |= unsolved > 0
     if unsolved:

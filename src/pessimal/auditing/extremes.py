@@ -143,8 +143,6 @@ class Extremes:
             self.low[row], self.high[row] = low[0], high[0]
             self.found_low[row], self.found_high[row] = low[0], high[0]
             self.solved[row] = True
-        self._bound_losses(self.here, self.low, self.high)
-        self._bound_changes()
 
     @property
     def undecided(self) -> Mask:
@@ -210,8 +208,16 @@ class Extremes:
             self.found_low = np.minimum(self.found_low, scores.min(axis=0))
             self.found_high = np.maximum(self.found_high, scores.max(axis=0))
 
+    def bound_by_ranges(self) -> None:
+        """Bound everything as if every point could have its worst, or its best, score at once."""
+        self._bound_losses(self.here, self.low, self.high)
+        positive, agreeing = self.problem.y_val > 0.0, self.predicted > 0.0
+        largest_margin = np.where(positive, self.high, -self.low)
+        self.best_error.limit(float((largest_margin < -STRICT).mean()))
+        least_agreement = np.where(agreeing, self.low, -self.high)
+        self.discrepancy.limit(float((least_agreement < -STRICT).mean()))
+
     def _bound_losses(self, k: int, low: Vector, high: Vector) -> None:
-        """Bound losses as if every point could have its worst, or its best, score at once."""
         problem = self.problem
         positive = problem.y_val > 0.0
         least, largest = np.where(positive, low, -high), np.where(positive, high, -low)
@@ -219,13 +225,6 @@ class Extremes:
             self.best_loss[j].limit(float(problem.val_weight @ hinge(largest)))
             self.worst_loss[j].limit(float(problem.val_weight @ hinge(least)))
             self.worst_error[j].limit(float((least < -STRICT).mean()))
-        if k == self.here:
-            self.best_error.limit(float((largest < -STRICT).mean()))
-
-    def _bound_changes(self) -> None:
-        """Bound the discrepancy as if every point could be labelled differently at once."""
-        least = np.where(self.predicted > 0.0, self.low, -self.high)
-        self.discrepancy.limit(float((least < -STRICT).mean()))
 
 
 def _relabelled(problem: TuningProblem, y_val: Vector) -> TuningProblem:
