@@ -69,6 +69,15 @@ def test_text_is_refused_unless_asked_to_be_encoded() -> None:
     np.testing.assert_array_equal(recipe.features(frame).to_numpy(), expected)
 
 
+def test_numbers_with_a_few_texts_among_them_are_refused_with_the_cell() -> None:
+    frame = pd.DataFrame({"dose": ["1.017", "unknown", "2", "3"]}, index=[1, 2, 3, 4])
+    expected = (
+        r"'dose' holds numbers, but 'unknown' in row 2 \(.*: 1 of 4\).*--missing drop or fill"
+    )
+    with pytest.raises(InvalidInputError, match=expected):
+        make_recipe(frame, "drop", "refuse")
+
+
 def test_text_with_too_many_values_is_refused() -> None:
     frame = pd.DataFrame({"name": [f"person {k}" for k in range(21)]})
     with pytest.raises(InvalidInputError, match="21 different texts, more than the 20"):

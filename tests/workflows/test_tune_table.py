@@ -123,3 +123,32 @@ def test_rows_too_few_to_audit_are_refused(tmp_path: Path) -> None:
     path.write_text("x,kind\n1,a\n2,b\n", "utf-8")
     with pytest.raises(InvalidInputError, match="class 'a' has 1 complete row"):
         audit_table(with_labels(read_source(str(path)), "kind"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([0, 1], (0, 1)),
+        ([0.0, 1.0], (0, 1)),
+        ([0.5, 2.0], (0.5, 2)),
+        ([False, True], (False, True)),
+        (["no", "yes"], ("no", "yes")),
+        (["0", "yes"], ("0", "yes")),
+        ([0, 1.0, None], (0, 1)),
+        ([False, True, None], (False, True)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("box", [None, 1.0])
+def test_a_target_of_any_two_classes_is_audited(
+    labels: list[object], classes: tuple[object, object], box: float | None
+) -> None:
+    n = 8 * len(labels)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=n), "y": pd.Series(labels * 8, dtype=object)})
+    frame["y"] = frame["y"].infer_objects()
+    report = audit_table(with_labels(Source("toy", frame), "y"), box=box)
+    assert report.classes == classes
+    assert [type(label) for label in report.classes] == [type(label) for label in classes]
+    assert set(report.labels) == set(classes)
+    assert report.n_train + report.n_val == 16

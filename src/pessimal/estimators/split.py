@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -28,11 +27,16 @@ from pessimal.estimators.inputs import (
     two_classes,
 )
 from pessimal.estimators.progress import progress_lines
-from pessimal.estimators.rows import Distinct, Rows, distinct, draw_validation
+from pessimal.estimators.rows import Distinct, Rows, distinct, divide, draw_validation
 from pessimal.milp import SOLVERS
 from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.views import Callback
+
+_REASONS = {
+    Status.OPTIMAL: "its certificate fails",
+    Status.NOT_PROVED: "the search ended without a proof",
+}
 
 
 class SplitClassifier(BoxClassifier):
@@ -81,7 +85,8 @@ class SplitClassifier(BoxClassifier):
             Weights of the rows in both losses; weight k is the same as k equal rows.
         validation : array-like, optional
             The validation rows: a mask of booleans of shape (n_rows,), or indices. By default a
-            stratified draw of `validation_size`, with equal rows on the same side.
+            stratified draw of `validation_size`. Rows with equal features are on the same side,
+            unless they are so many that they are divided.
         X_val, y_val : array-like of shapes (n_val, p), (n_val,), optional
             Validation rows of their own; X and y are then all training rows.
         sample_weight_val : array-like of shape (n_val,), optional
@@ -188,8 +193,7 @@ class SplitClassifier(BoxClassifier):
                 f"X and y have {n_distinct} distinct rows with positive weight, which leaves none "
                 "to validate on; pass at least 3, or validation rows in X_val and y_val"
             )
-        drawn = draw_validation(merged.rows.y, self.validation_size, random)
-        return replace(merged, sets=drawn[:, None])
+        return divide(merged, rows, draw_validation(merged.rows, self.validation_size, random))
 
     def _require_both_classes(self, train: Vector) -> None:
         for sign, label in zip((-1.0, 1.0), self.classes_.tolist(), strict=True):
@@ -201,8 +205,7 @@ class SplitClassifier(BoxClassifier):
 
     def _warn_unless_proved(self, solution: TuningSolution) -> None:
         if not solution.proved:
-            ended = solution.status is Status.OPTIMAL
-            reason = "its certificate fails" if ended else solution.status.value
+            reason = _REASONS.get(solution.status, solution.status.value)
             warnings.warn(
                 f"The tuned box is the best found, not proved optimal ({reason}): validation loss "
                 f"{solution.objective:.6g}, lower bound "

@@ -155,16 +155,29 @@ def _decide(
     numbers = _numbers(known)
     if not numbers.isna().any():
         return Column(name, fill=float(numbers.median()) if missing == "fill" else None), None
-    return _categories(name, _texts(known), missing, text)
-
-
-def _categories(name: str, known: pd.Series, missing: Missing, text: Text) -> tuple[Column, str]:
-    counts = known.value_counts()
     if text == "refuse":
-        raise InvalidInputError(
-            f"column {name!r} holds text such as {known.iloc[0]!r}; encode it with --text one-hot, "
-            f"or leave it out with --drop {name!r}"
+        raise InvalidInputError(_why_refused(name, _texts(known), numbers))
+    return _categories(name, _texts(known), missing)
+
+
+def _why_refused(name: str, known: pd.Series, numbers: pd.Series) -> str:
+    """Say what stands in the way of reading a column as numbers."""
+    strange = known[numbers.isna()]
+    if len(strange) > len(known) / 2:
+        return (
+            f"column {name!r} holds text such as {strange.iloc[0]!r}; encode it with --text "
+            f"one-hot, or leave it out with --drop {name!r}"
         )
+    return (
+        f"column {name!r} holds numbers, but {strange.iloc[0]!r} in row {strange.index[0]} "
+        f"(cells that are no numbers: {len(strange)} of {len(known)}); leave such cells empty to "
+        "have them count as missing (--missing drop or fill), encode the column as text with "
+        f"--text one-hot, or leave it out with --drop {name!r}"
+    )
+
+
+def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, str]:
+    counts = known.value_counts()
     if len(counts) > MOST_CATEGORIES:
         raise InvalidInputError(
             f"column {name!r} holds {len(counts)} different texts, more than the "

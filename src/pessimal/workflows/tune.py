@@ -11,7 +11,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -33,7 +32,6 @@ from pessimal.tabular import (
     make_recipe,
     require_both_classes,
 )
-from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.views import Inner
 from pessimal.workflows.model import Fact, TunedModel
 
@@ -136,8 +134,7 @@ class TuningRun:
     @property
     def stopped(self) -> bool:
         """Whether a limit or Ctrl-C ended the search or the audit early."""
-        gap = self.audit.worst_loss.bound - self.audit.worst_loss.value
-        return gap > OPTIMAL_GAP or self.solution.status in _STOPPED
+        return self.audit.stopped or self.solution.status in _STOPPED
 
 
 def tune_table(table: Labelled, settings: Settings) -> TuningRun:
@@ -198,7 +195,7 @@ def _fit(rows: CompleteRows, settings: Settings) -> Any:
 def _audit(estimator: Any, rows: CompleteRows, table: Labelled, settings: Settings) -> AuditReport:
     """Audit the tuned box, on the rows and in the units it was tuned in."""
     scaled = (rows.X - estimator.mean_) / estimator.scale_
-    labels = np.array([table.classes[int(sign > 0.0)] for sign in rows.y], dtype=object)
+    labels = table.labels(rows.y)
     val = estimator.validation_
 
     def within(seconds: float) -> AuditReport:
@@ -212,6 +209,7 @@ def _audit(estimator: Any, rows: CompleteRows, table: Labelled, settings: Settin
             delta=settings.delta,
             epsilons=None if settings.curve else (),
             time_limit=seconds,
+            verbose=settings.verbose,
         )
 
     if estimator.result_.status is Status.INTERRUPTED:
@@ -262,6 +260,7 @@ def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) ->
         "worst_errors_bound": round(report.worst_error.bound * report.n_val),
         "best_loss": report.best_loss.value,
         "ambiguous_rows": int(report.ambiguous.sum()),
+        "ambiguous_rows_bound": int((report.ambiguous | report.undecided).sum()),
     }
 
 
