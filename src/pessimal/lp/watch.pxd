@@ -8,4 +8,5 @@ cdef class Watch:
     cdef readonly object error
 
     cdef bint stops(self, double work) noexcept
+    cpdef void begin(self, object time_is_up) noexcept
     cpdef void dismiss(self) noexcept

@@ -43,6 +43,13 @@ class Watch:
                 self.over = True
         return self.over
 
+    def begin(self, time_is_up: Callable[[], bool]) -> None:
+        """Ask another function from now on."""
+        self.time_is_up = time_is_up
+        self.work = 0.0
+        self.over = False
+        self.error = None
+
     def dismiss(self) -> None:
         """Never stop again."""
         self.time_is_up = None

@@ -1,6 +1,6 @@
-"""The worst case over Ψ as a mixed-integer program: a second opinion on the branch and bound.
+"""The worst of the near-optimal set Ψ: by branch and bound, and by HiGHS for a second opinion.
 
-The largest validation loss over Ψ maximises a convex function. One binary ``z_k`` per validation
+As a mixed-integer program, the largest validation loss over Ψ maximises a convex function. One binary ``z_k`` per validation
 point says whether its loss is active; with ``m_k`` the margin and ``low_k ≤ m_k ≤ high_k`` its
 range over Ψ (two linear programs), the hinge ``h_k`` obeys
 
@@ -32,7 +32,7 @@ def largest_hinge(models: BoxModels, deadline: float) -> float:
     free = (low < 1.0) & ~always & (weight > 0.0)
     linear = (weight * always) @ rows
     if not free.any():
-        return min(coarse, float(weight[always].sum()) - models.least(linear, deadline)[1])
+        return min(coarse, float(weight[always].sum()) - models.least(linear, deadline=deadline)[1])
     n, n_columns = int(free.sum()), len(models.program.cost)
     # Columns h and z after those of Ψ; minimise −Σ weight·hinge.
     above, ceiling = high[free] - 1.0, 1.0 - low[free]
@@ -55,6 +55,39 @@ def largest_hinge(models: BoxModels, deadline: float) -> float:
     )
     answer = solve_integer(program, deadline - time.perf_counter())
     return min(coarse, float(weight[always].sum()) - answer.bound)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Ψ, the worst of its models by branch and bound, and whether that is certainly one of Ψ.
+
+    It is not if time ran out before the least training loss was known.
+    """
+
+    models: BoxModels
+    worst: Worst
+    certain: bool
+
+
+def search_set(
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    threshold: float | None,
+    deadline: float,
+    node_limit: int | None,
+) -> Found:
+    """Find the largest loss over Ψ, as far as limits and Ctrl-C allow; see `WorstCases`."""
+    models = BoxModels(problem, box)
+    trained = models.least_loss(deadline)
+    limit = problem.training_limit(budget, trained.value)
+    models.limit_training(limit)
+    cases = WorstCases(problem, budget, threshold)
+    cases.begin(box, limit, np.append(trained.w, trained.b))
+    with suppress(KeyboardInterrupt):
+        cases.run(deadline, node_limit)
+    certain = trained.value <= budget.limit(trained.lower_bound) + CUTOFF
+    return Found(models, cases.known(), certain)
 
 
 def counted(problem: TuningProblem, u: Vector, threshold: float) -> float:

@@ -33,23 +33,6 @@ class Trained:
     lower_bound: float
 
 
-@dataclass(frozen=True, eq=False)
-class BestCase:
-    """The near-optimal model that does best on the validation set.
-
-    Attributes
-    ----------
-    value : float
-        Its mean hinge loss on the validation set.
-    coef, intercept : ndarray of shape (p,), float
-        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
-    """
-
-    value: float
-    coef: Vector
-    intercept: float
-
-
 def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
     """Train in a box: the paper's eq. (boxSVM).
 
@@ -71,35 +54,6 @@ def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
     0.5
     """
     return BoxModels(problem, problem.box(box)).least_loss()
-
-
-def best_case(problem: TuningProblem, box: ArrayLike, budget: Budget | None = None) -> BestCase:
-    """Least validation loss over the near-optimal models of a box.
-
-    Parameters
-    ----------
-    problem : TuningProblem
-    box : float or array-like of shape (p,)
-        The hyperparameters w̄.
-    budget : Budget, optional
-        How far from optimal a model may train; by default not at all.
-
-    Returns
-    -------
-    BestCase
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[2.0]], [1])
-    >>> round(best_case(problem, 1.0).value, 6)
-    0.0
-    """
-    models = near_optimal(
-        problem, problem.box(box), budget, margin_rows(problem.X_val, problem.y_val)
-    )
-    u = models.minimise(hinge_cost=problem.val_weight)
-    w, b = u[:-1], float(u[-1])
-    return BestCase(value=problem.val_loss(w, b), coef=w, intercept=-b)
 
 
 def score_range(
@@ -192,9 +146,14 @@ class BoxModels:
             if unit >= last:
                 return trained
 
-    def least(self, row: Vector, deadline: float = np.inf) -> tuple[Vector | None, float]:
-        """Least value of ``row·u``: a model that has it, if there was time, and a bound on all."""
-        self._set_cost(row, None, None)
+    def least(
+        self,
+        model_cost: Vector | None = None,
+        hinge_cost: Vector | None = None,
+        deadline: float = np.inf,
+    ) -> tuple[Vector | None, float]:
+        """Return a model of least cost, if there was time, and a bound on the cost of all."""
+        self._set_cost(model_cost, None, hinge_cost)
         solved = self._simplex.solve(deadline)
         bound = self._simplex.lower_bound(*self._limits(self.training_limit))
         return self._model() if solved else None, bound
@@ -274,8 +233,8 @@ def row_ranges(
     for k, row in enumerate(rows):
         if time.perf_counter() > deadline:
             break
-        at_low, least = models.least(row, deadline)
-        at_high, most = models.least(-row, deadline)
+        at_low, least = models.least(row, deadline=deadline)
+        at_high, most = models.least(-row, deadline=deadline)
         low[k], high[k] = max(low[k], least), min(high[k], -most)
         if at_low is None or at_high is None:
             break

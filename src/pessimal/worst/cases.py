@@ -8,12 +8,17 @@ in those of the problem.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from pessimal.errors import SolverError
+from pessimal.interrupts import deferred_interrupts
 from pessimal.lp.codes import OPTIMAL
+from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CUTOFF, MEMBER
 from pessimal.units import balance
@@ -68,9 +73,10 @@ class WorstCases:
         rows, weight, self._which = merged(
             margin_rows(balanced.problem.X_val, problem.y_val), problem.val_weight
         )
+        self._watch = Watch()
         self._balanced = balanced.problem
-        self._training = {1.0: training_program(balanced.problem, budget, 1.0)}
-        self._models = near_optimal_program(balanced.problem, budget, rows)
+        self._training: dict[float, Simplex] = {}
+        self._models = near_optimal_program(balanced.problem, budget, rows, self._watch)
         if threshold is None:
             self._tree = LossTree(self._models, weight, 1.0, False, 0.0)
         else:
@@ -90,7 +96,7 @@ class WorstCases:
 
     def _train_in(self, unit: float, box: Vector) -> Training:
         if unit not in self._training:
-            self._training[unit] = training_program(self._balanced, self.budget, unit)
+            self._training[unit] = training_program(self._balanced, self.budget, unit, self._watch)
         simplex = self._training[unit]
         for j, limit in enumerate(self._factor * box):
             simplex.set_bounds(j, -limit, limit)
@@ -120,17 +126,36 @@ class WorstCases:
         Past the deadline, the worst model so far and what is proved by then. `inner` is a model
         far within the limit, by default one that trains best.
         """
-        tree = self._tree
         inner = self.train(box).u if inner is None else inner
+        self.begin(box, limit, inner, enough)
+        self.run(deadline, node_limit)
+        return self.known()
+
+    def begin(self, box: Vector, limit: float, inner: Vector, enough: float = np.inf) -> None:
+        """Set out for the worst case of a box; `run` goes on with it, and `known` is valid at once.
+
+        `inner` is a model within the limit.
+        """
         if self.problem.train_loss(inner[:-1], float(inner[-1])) > self._most(limit):
             raise SolverError("no model was found that trains within the limit")
-        self._narrow(box, limit, inner, enough, deadline)
+        self._move_to(box, limit, inner)
+        self._box, self._limit, self._inner = box, limit, inner
+        self._tree.start(enough)
+
+    def run(self, deadline: float = np.inf, node_limit: int | None = None) -> None:
+        """Search until the worst case is proved, a limit is reached or Ctrl-C comes."""
         left = np.inf if node_limit is None else node_limit
-        while left > 0 and tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
-            left -= _NODES_BETWEEN_LOOKS
-            if time.perf_counter() > deadline:
-                break
-        u = self._member(self._in_box(tree.worst_model(), box), inner, limit)
+        with self._stopping(deadline) as stops:
+            self._narrow(stops)
+            while left > 0 and self._tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
+                left -= _NODES_BETWEEN_LOOKS
+                if stops():
+                    break
+
+    def known(self) -> Worst:
+        """Return the worst model so far, and what is proved by now."""
+        tree = self._tree
+        u = self._member(self._in_box(tree.worst_model(), self._box), self._inner, self._limit)
         bound = tree.upper_bound()
         if tree.counts:
             if tree.step > 0.0:
@@ -141,21 +166,35 @@ class WorstCases:
 
     def glance(self, box: Vector, limit: float, deadline: float = np.inf) -> float:
         """Loss of a bad model within a limit, found by ascent from the ends of the ranges."""
-        self._narrow(box, limit, self.train(box).u, np.inf, deadline)
+        self.begin(box, limit, self.train(box).u)
+        with self._stopping(deadline) as stops:
+            self._narrow(stops)
         return self._tree.best
 
-    def _narrow(
-        self, box: Vector, limit: float, inner: Vector, enough: float, deadline: float
-    ) -> None:
+    @contextmanager
+    def _stopping(self, deadline: float) -> Iterator[Callable[[], bool]]:
+        """Stop compiled code at a deadline or Ctrl-C, which is raised when all is whole again."""
+        with deferred_interrupts() as interrupts:
+
+            def stops() -> bool:
+                return interrupts.pending or time.perf_counter() > deadline
+
+            self._watch.begin(stops)
+            try:
+                yield stops
+            finally:
+                self._watch.dismiss()
+            if self._watch.error is not None:
+                raise self._watch.error
+            interrupts.deliver()
+
+    def _narrow(self, stops: Callable[[], bool]) -> None:
         """Find the ranges, of as many points as there is time for."""
         tree = self._tree
-        self._move_to(box, limit, inner)
-        self._models.deadline = deadline
-        tree.start(enough)
         while tree.narrow():
-            if time.perf_counter() > deadline:
+            if stops():
                 rows = margin_rows(self.problem.X_val, self.problem.y_val)
-                ranges = coarse_ranges(self.problem, box, limit, rows)
+                ranges = coarse_ranges(self.problem, self._box, self._limit, rows)
                 first = np.unique(self._which, return_index=True)[1]
                 tree.hold(*(end[first] for end in ranges))
                 return

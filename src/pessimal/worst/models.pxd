@@ -3,13 +3,12 @@ from pessimal.lp.simplex cimport Simplex
 
 cdef int INFEASIBLE, OPTIMAL, STALLED
 cdef double INF, LP_FEASIBILITY
-cdef Py_ssize_t MOST_ROUNDS, ROUNDS_BETWEEN_CHECKS, MOST_STEPS
+cdef Py_ssize_t MOST_ROUNDS, MOST_STEPS
 
 
 cdef class Models(Simplex):
     cdef readonly Py_ssize_t n_val
     cdef readonly double limit, unit, share
-    cdef public double deadline
     cdef Py_ssize_t n_train, n_cuts, first_cut
     cdef const double[:, ::1] train_rows
     cdef const double[::1] train_weight

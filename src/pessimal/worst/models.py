@@ -21,27 +21,27 @@ Limits can be as small as the weights of points, so cuts are divided by the limi
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from pessimal.lp.codes import INFEASIBLE, OPTIMAL, STALLED
 from pessimal.lp.program import LinearProgram
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import LP_FEASIBILITY
 
 INF = np.inf
 MOST_ROUNDS = 200  # of solving and cutting
-ROUNDS_BETWEEN_CHECKS = 8  # of the deadline
 MOST_STEPS = 50  # of Newton's method on the way to the boundary; far fewer suffice
 
 
 class Models(Simplex):
     """The set, the costs in force, and the dictionary that answered last."""
 
-    def __init__(self, program: LinearProgram, train_rows: Matrix, train_weight: Vector) -> None:
-        super().__init__(program)
+    def __init__(
+        self, program: LinearProgram, train_rows: Matrix, train_weight: Vector, watch: Watch
+    ) -> None:
+        super().__init__(program, watch)
         self.train_rows = train_rows
         self.train_weight = train_weight
         self.n_train = len(train_weight)
@@ -50,7 +50,6 @@ class Models(Simplex):
         self.first_cut = self.q + self.n_val
         self.limit = INF
         self.unit = 1.0
-        self.deadline = INF
         self.inner = np.zeros(self.q)
         self.inner_margin = np.zeros(self.n_train)
         self.margin = np.zeros(self.n_train)
@@ -125,13 +124,13 @@ class Models(Simplex):
         self.share = 0.0
         if self.limit < 0.0:  # no hinge is negative, and the cut of no hinges would be no row
             return INFEASIBLE
-        for n in range(1, MOST_ROUNDS + 1):
+        for _ in range(MOST_ROUNDS):
             status = self.solve(cutoff)
             if status == INFEASIBLE and not self.certainly_infeasible():
                 return STALLED
             if status != OPTIMAL or not self.cut():
                 return status
-            if n % ROUNDS_BETWEEN_CHECKS == 0 and time.perf_counter() > self.deadline:
+            if self.watch.stops(self.n_train * self.q):
                 break
         return STALLED
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pessimal.lp.program import LinearProgram
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.worst.models import Models
 
@@ -21,7 +22,7 @@ SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
 
 
-def training_program(problem: TuningProblem, budget: Budget, unit: float) -> Simplex:
+def training_program(problem: TuningProblem, budget: Budget, unit: float, watch: Watch) -> Simplex:
     """Minimise the training loss in a unit: rows are the margins of T, with a kink at 1."""
     rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
     low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
@@ -35,11 +36,14 @@ def training_program(problem: TuningProblem, budget: Budget, unit: float) -> Sim
             slope_left=np.concatenate([np.zeros(q), -weight / unit]),
             slope_right=np.zeros(q + n),
             kink=np.concatenate([np.zeros(q), np.ones(n)]),
-        )
+        ),
+        watch,
     )
 
 
-def near_optimal_program(problem: TuningProblem, budget: Budget, val_rows: Matrix) -> Models:
+def near_optimal_program(
+    problem: TuningProblem, budget: Budget, val_rows: Matrix, watch: Watch
+) -> Models:
     """Rows are margins of V, then room for cuts and an objective cut."""
     q = val_rows.shape[1]
     low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
@@ -59,7 +63,7 @@ def near_optimal_program(problem: TuningProblem, budget: Budget, val_rows: Matri
         n_local=len(local_reach),
     )
     rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
-    return Models(program, rows, weight)
+    return Models(program, rows, weight, watch)
 
 
 def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.intp]]:
