@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.flip import flip_mask
+from pessimal.flip import flip_mask, validation_mask
 from pessimal.problem import TuningProblem, Vector
 
 IDENTITY = (np.array([1.0]), 0.0)
@@ -104,3 +104,9 @@ def test_a_mask_of_weightless_points_is_refused() -> None:
     problem = make_problem(val_weight=[0.0, 1.0, 1.0, 1.0])
     with pytest.raises(InvalidInputError, match="positive weight"):
         flip_mask(problem, [True, False, False, False], never_called)
+
+
+def test_a_mask_by_another_name_is_refused_by_that_name() -> None:
+    assert validation_mask(make_problem(), [1, 0, 0, 1], "flipped").tolist() == [1, 0, 0, 1]
+    with pytest.raises(InvalidInputError, match="flipped has shape"):
+        validation_mask(make_problem(), [1, 0], "flipped")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
+from scipy.sparse import csr_array
 from strategies import problems
 
 from pessimal.errors import InvalidInputError, PessimalError
@@ -82,6 +83,9 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "too many limits": ({"upper": [1.0, 1.0, 1.0]}, "upper", "(3,)", "2 numbers"),
     "text limit": ({"lower": "low"}, "lower", "'low'", "encode text"),
     "no weight may move": ({"upper": 0.0}, "upper", "0", "at least one"),
+    "sparse X": (
+        {"X_val": csr_array(np.eye(2))}, "X_val", "a sparse table", "pass X_val.toarray()"
+    ),
     "negative weight": ({"val_weight": [1.0, -1.0]}, "val_weight", "-1", "non-negative weights"),
     "all weights 0": ({"train_weight": [0, 0, 0]}, "train_weight", "sum 0", "not all zero"),
     "too few weights": ({"val_weight": [1.0]}, "val_weight", "(1,)", "2 weights"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from typing import Any, get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,10 +29,16 @@ from pessimal import (
     best_case,
     solve_optimistic,
     solve_pessimistic,
+    views,
     worst_case,
 )
+from pessimal.certificate import Certificate, certify
 from pessimal.errors import InvalidInputError
-from pessimal.problem import hinge
+from pessimal.milp import SOLVERS
+from pessimal.problem import Mask, hinge
+from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
+from pessimal.solution import Outcome, Status
+from pessimal.views import Solver
 
 TOLERANCE = 1e-6
 
@@ -280,6 +290,149 @@ class TestTruePessimism:
         for limit in ("time_limit", "node_limit"):
             with pytest.raises(InvalidInputError, match=f"{limit} is 0; pass a positive"):
                 solve_pessimistic(problem, inner="exact", **{limit: 0})  # type: ignore[arg-type]
+
+
+class TestArguments:
+    """What a call has no use for is refused, never ignored."""
+
+    problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [2.0]], [1, 1])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"method": "simplex"}, "method is 'simplex'; pass one of 'search', 'milp'"),
+            ({"solver": "nope"}, "solver is 'nope'; pass one of 'highs'"),
+            ({"solver": "scip"}, "solver is 'scip' but method is 'search'"),
+            ({"solver": None}, "solver is None; pass one of"),
+            ({"tie_break": "none"}, "tie_break is 'none'; pass one of 'smallest_box'"),
+            ({"time_limit": -1.0}, "time_limit is -1.0; pass a positive number"),
+            ({"time_limit": np.nan}, "time_limit is nan; pass a positive number"),
+            ({"time_limit": "long"}, "time_limit is 'long'; pass a positive number"),
+            ({"time_limit": True}, "time_limit is True; pass a positive number"),
+            ({"node_limit": 1.5}, "node_limit is 1.5; pass a positive whole number"),
+            ({"node_limit": -1}, "node_limit is -1; pass a positive whole number"),
+            ({"seed": -1}, "seed is -1; pass a whole number"),
+            ({"seed": None}, "seed is None; pass a whole number"),
+            ({"callback": 3}, "callback is 3; pass a function"),
+            ({"method": "milp", "node_limit": 5}, "node_limit is given but method is 'milp'"),
+            ({"method": "milp", "callback": print}, "callback is given but method is 'milp'"),
+        ],
+        ids=str,
+    )
+    def test_of_both_views(self, options: dict[str, Any], message: str) -> None:
+        for solve in (solve_optimistic, solve_pessimistic):
+            with pytest.raises(InvalidInputError, match=message):
+                solve(self.problem, **options)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"budget": 0.2}, r"budget is 0.2; pass a Budget, such as Budget\(relative=0.2\)"),
+            ({"multiplier_cap": 5.0}, "multiplier_cap is 5.0 but only method='milp'"),
+            ({"method": "milp", "multiplier_cap": -5}, "multiplier_cap is -5; pass a positive"),
+            (
+                {"method": "milp", "multiplier_cap": np.inf},
+                "multiplier_cap is inf; pass a positive",
+            ),
+            ({"inner": "exact", "multiplier_cap": 5.0}, "multiplier_cap is 5.0 but only"),
+            ({"inner": "exact", "flip": "nonsense"}, "flip is 'nonsense' but inner is 'exact'"),
+            ({"inner": "exact", "flip": [1, 0]}, r"flip is \[1, 0\] but inner is 'exact'"),
+            ({"inner": "exact", "method": "milp"}, "method is 'milp' but inner is 'exact'"),
+            ({"inner": "exact", "solver": "nope"}, "solver is 'nope'; pass one of"),
+            (
+                {"inner": "exact", "tie_break": "largest_box"},
+                "tie_break is 'largest_box' but inner",
+            ),
+        ],
+        ids=str,
+    )
+    def test_of_the_pessimistic_view(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            solve_pessimistic(self.problem, **options)
+
+    def test_the_solvers_named_are_those_of_the_programs(self) -> None:
+        assert set(get_args(Solver)) == set(SOLVERS)
+
+    def test_limits_without_end_are_none(self) -> None:
+        assert solve_optimistic(self.problem, time_limit=np.inf).time_limit is None
+
+
+class TestFlipByMargin:
+    """The optimistic search that the rule needs is part of the call, limits and Ctrl-C included."""
+
+    @staticmethod
+    def problem() -> TuningProblem:
+        rng = np.random.default_rng(0)
+        y = np.tile([-1.0, 1.0], 30)
+        X = rng.normal(size=(60, 4)) + 0.3 * y[:, None]
+        return TuningProblem(X[:30], y[:30], X[30:], y[30:])
+
+    @pytest.mark.parametrize("node_limit", [1, 7, 100])
+    def test_one_node_limit_holds_for_both_searches(self, node_limit: int) -> None:
+        solution = solve_pessimistic(
+            self.problem(), Budget(0.2), flip="margin", node_limit=node_limit
+        )
+        assert solution.nodes <= node_limit
+        assert solution.status is Status.NODE_LIMIT
+
+    def test_one_time_limit_holds_for_both_searches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        given: list[float | None] = []
+        now = 0.0
+        monkeypatch.setattr(time, "perf_counter", lambda: now)
+
+        def optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
+            nonlocal now
+            given.append(limits.time_limit)
+            now += 3.0
+            return search_optimistic(problem, replace(limits, node_limit=1))
+
+        def pessimistic(
+            problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
+        ) -> Outcome:
+            given.append(limits.time_limit)
+            return search_pessimistic(problem, budget, flipped, replace(limits, node_limit=1))
+
+        monkeypatch.setattr(views, "search_optimistic", optimistic)
+        monkeypatch.setattr(views, "search_pessimistic", pessimistic)
+        solve_pessimistic(self.problem(), flip="margin", time_limit=10.0)
+        assert given == [5.0, 7.0]
+
+    @pytest.mark.parametrize("flip", ["margin", "paper"])
+    def test_an_interrupt_of_the_first_search_ends_the_call(self, flip: str) -> None:
+        told: list[Progress] = []
+
+        def interrupt(progress: Progress) -> None:
+            told.append(progress)
+            if progress.nodes >= 5:
+                raise KeyboardInterrupt
+
+        solution = solve_pessimistic(self.problem(), Budget(0.2), flip=flip, callback=interrupt)
+        assert solution.status is Status.INTERRUPTED
+        assert not solution.proved
+        assert len(told) < 100
+        assert solution.certificate.ok
+        assert any("interrupted" in note for note in solution.notes)
+        assert solution.flipped is not None
+        exact = solve_pessimistic(
+            self.problem(), Budget(0.2), flip=solution.flipped, node_limit=500
+        )
+        assert solution.lower_bound <= exact.objective + TOLERANCE
+
+
+def test_an_interrupt_of_the_certificate_keeps_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, calls = TestArguments.problem, []
+
+    def interrupted_once(*arguments: Any) -> Certificate:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return certify(*arguments)
+
+    monkeypatch.setattr(views, "certify", interrupted_once)
+    solution = solve_optimistic(problem)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.certificate.ok
+    assert solution.objective == pytest.approx(brute_force_optimistic(problem), abs=TOLERANCE)
 
 
 class TestTieBreak:

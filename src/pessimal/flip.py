@@ -56,7 +56,7 @@ def flip_mask(
     array([ True, False])
     """
     if not isinstance(rule, str):
-        return _given(problem, rule)
+        return validation_mask(problem, rule, "flip")
     if rule not in RULES:
         raise InvalidInputError(
             f"flip is {rule!r}; pass one of {', '.join(map(repr, RULES))} or a mask over V"
@@ -73,21 +73,29 @@ def flip_mask(
     return np.ones(problem.n_val, dtype=np.bool_)
 
 
-def _given(problem: TuningProblem, rule: ArrayLike) -> Mask:
-    values = np.asarray(rule)
+def validation_mask(problem: TuningProblem, value: ArrayLike, name: str) -> Mask:
+    """Read an argument that selects validation points: booleans, or 0 and 1, one per point.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[-2.0], [0.5]], [-1, 1])
+    >>> validation_mask(problem, [0, 1], "flipped")
+    array([False,  True])
+    """
+    values = np.asarray(value)
     if values.shape != (problem.n_val,):
         raise InvalidInputError(
-            f"flip has shape {values.shape}; pass a mask of {problem.n_val} booleans, "
-            "one a validation point"
+            f"{name} has shape {values.shape}; pass a mask of {problem.n_val} booleans, "
+            "one per validation point"
         )
     if values.dtype != np.bool_ and not np.isin(values, (0, 1)).all():
         raise InvalidInputError(
-            f"flip holds {values.dtype} values other than 0 and 1; pass a mask of booleans, "
+            f"{name} holds {values.dtype} values other than 0 and 1; pass a mask of booleans, "
             "not indices"
         )
     mask = values.astype(np.bool_)
     if not problem.val_weight[mask].any():
         raise InvalidInputError(
-            "flip selects no validation point of positive weight; flip at least one"
+            f"{name} selects no validation point of positive weight; flip at least one"
         )
     return mask

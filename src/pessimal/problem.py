@@ -263,6 +263,10 @@ def feature_rows(name: str, value: ArrayLike, n_features: int) -> Matrix:
 
 
 def _floats(name: str, value: ArrayLike) -> Vector:
+    if hasattr(value, "tocsr"):
+        raise InvalidInputError(
+            f"{name} is a sparse table, which is not supported here; pass {name}.toarray()"
+        )
     try:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pessimal.certificate import Certificate
@@ -24,7 +25,11 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A model, a box it is inner-optimal in, a valid lower bound, and why the method stopped."""
+    """A model, a box it is inner-optimal in, a valid lower bound, and why the method stopped.
+
+    A method that bounds the worst case of its box says so, too: no near-optimal model of the box
+    has a larger validation loss than `worst_case_bound`.
+    """
 
     w: Vector
     b: float
@@ -33,6 +38,7 @@ class Outcome:
     status: Status
     nodes: int
     notes: tuple[str, ...] = ()
+    worst_case_bound: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +69,9 @@ class TuningSolution:
         What the method has to say about its proof, such as a cap on a multiplier.
     time_limit : float or None
         Seconds that `exact_worst_case` may take: as many as the method had.
+    worst_case_bound : float
+        No near-optimal model of the box has a larger loss, as far as the method has proved: finite
+        for true pessimism, infinite for the others, which do not ask.
     """
 
     problem: TuningProblem = field(repr=False)
@@ -80,11 +89,17 @@ class TuningSolution:
     certificate: Certificate
     notes: tuple[str, ...] = ()
     time_limit: float | None = None
+    worst_case_bound: float = math.inf
 
     @property
     def gap(self) -> float:
-        """Objective less lower bound; 0 when they have met."""
-        return max(0.0, self.objective - self.lower_bound)
+        """Objective less lower bound; 0 when they have met.
+
+        Where only a bound is known on the worst case of the box, that bound less the lower one.
+        """
+        known = self.worst_case_bound < math.inf
+        answer = max(self.objective, self.worst_case_bound) if known else self.objective
+        return max(0.0, answer - self.lower_bound)
 
     @property
     def proved(self) -> bool:
@@ -100,4 +115,7 @@ class TuningSolution:
         From some fifty validation points on it can take long. If `time_limit` cuts it short, its
         `value` is the worst found, and only its `upper_bound` is a guarantee.
         """
-        return worst_case(self.problem, self.box, self.budget, time_limit=self.time_limit)
+        worst = worst_case(self.problem, self.box, self.budget, time_limit=self.time_limit)
+        # The method may have proved more about this box than was proved now.
+        bound = max(worst.value, min(worst.upper_bound, self.worst_case_bound))
+        return replace(worst, upper_bound=bound)

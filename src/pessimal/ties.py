@@ -19,6 +19,8 @@ are tried in their order, and each that can join those with ``c_j = 0`` does.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from pessimal.certificate import certify
@@ -29,7 +31,13 @@ from pessimal.training.near_optimal import BoxModels
 
 
 def smallest_box(
-    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask | None,
+    w: Vector,
+    b: float,
+    box: Vector,
+    deadline: float = np.inf,
 ) -> Vector:
     """Shrink a box as far as ``(w, b)`` stays inner-optimal.
 
@@ -43,6 +51,8 @@ def smallest_box(
         The model; its score is ``x·w − b``.
     box : ndarray of shape (p,)
         A box in which the model is inner-optimal.
+    deadline : float
+        Time of ``time.perf_counter`` past which no further linear program is begun.
 
     Returns
     -------
@@ -60,13 +70,21 @@ def smallest_box(
         return held  # a model that is optimal in a box is so in any smaller one that holds it
     if _certified(problem, budget, flipped, w, b, held):
         return held
+    if time.perf_counter() > deadline:
+        return box
     share = _least_share(problem, budget, w, b, held, box)
     moved = np.minimum(held + share * (box - held), box)
     return moved if _certified(problem, budget, flipped, w, b, moved) else box
 
 
 def largest_box(
-    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask | None,
+    w: Vector,
+    b: float,
+    box: Vector,
+    deadline: float = np.inf,
 ) -> Vector:
     """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits.
 
@@ -80,6 +98,8 @@ def largest_box(
         The model; its score is ``x·w − b``.
     box : ndarray of shape (p,)
         A box in which the model is inner-optimal.
+    deadline : float
+        Time of ``time.perf_counter`` past which no further feature is tried.
 
     Returns
     -------
@@ -100,6 +120,8 @@ def largest_box(
         return box
     enlarged = box.copy()
     for j in np.flatnonzero(box < problem.upper).tolist():
+        if time.perf_counter() > deadline:
+            break
         simplex.set_row(j, 0.0, 0.0)
         if simplex.feasible():
             enlarged[j] = problem.upper[j]

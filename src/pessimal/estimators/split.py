@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +28,9 @@ from pessimal.estimators.inputs import (
 )
 from pessimal.estimators.progress import progress_lines
 from pessimal.estimators.rows import Distinct, Rows, distinct, divide, draw_validation
-from pessimal.milp import SOLVERS
 from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import Status, TuningSolution
-from pessimal.views import Callback
+from pessimal.views import Callback, Method, Solver, TieBreak
 
 _REASONS = {
     Status.OPTIMAL: "its certificate fails",
@@ -55,9 +54,9 @@ class SplitClassifier(BoxClassifier):
     _tuned_model: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoxClassifier._parameter_constraints,
-        "method": [StrOptions({"search", "milp"})],
-        "solver": [StrOptions(set(SOLVERS))],
-        "tie_break": [StrOptions({"smallest_box", "largest_box"})],
+        "method": [StrOptions(set(get_args(Method)))],
+        "solver": [StrOptions(set(get_args(Solver)))],
+        "tie_break": [StrOptions(set(get_args(TieBreak)))],
         "validation_size": [Interval(Real, 0, 1, closed="neither")],
     }
 

@@ -48,7 +48,7 @@ class Descent:
         point = self._descend(point)
         while True:
             for candidate in self._moves(point.h):
-                found = self._try(candidate, point.value)
+                found = self._try(candidate, point.bound)
                 if found is not None:
                     point = self._descend(found)
                     break
@@ -56,7 +56,10 @@ class Descent:
                 return
 
     def _try(self, h: Vector, enough: float) -> Point | None:
-        """Evaluate h unless a known set proves it no better than `enough`; None if it is not."""
+        """Evaluate h unless a known set proves it no better than `enough`; None if it is not.
+
+        Better is what has a smaller bound: a worst case that might be smaller is no guarantee.
+        """
         self.evaluations.check()
         limit = self.evaluations.limit(h)
         for active in reversed(self._sets.values()):
@@ -64,7 +67,7 @@ class Descent:
                 return None
         point = self.evaluations.at(h, enough - CUTOFF)
         self._remember(point.active)
-        return point if point.value < enough - CUTOFF else None
+        return point if point.bound < enough - CUTOFF else None
 
     def _remember(self, active: Mask) -> None:
         key = active.tobytes()
@@ -80,7 +83,7 @@ class Descent:
             if promised > point.value - CUTOFF or radius < LAST_RADIUS:
                 break
             n_sets = len(self._sets)
-            found = self._try(candidate, point.value)
+            found = self._try(candidate, point.bound)
             if found is not None:
                 point, radius, misses = found, 2.0 * radius, 0
             elif len(self._sets) > n_sets and misses < PATIENCE:

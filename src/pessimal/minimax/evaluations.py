@@ -1,7 +1,14 @@
-"""Exact worst cases of hyperparameters, the best seen so far, and when to stop.
+"""Worst cases of hyperparameters, the best seen so far, and when to stop.
+
+An evaluation ends with a model and a bound: the worst case is at least the loss of the model, and
+at most the bound. They meet unless a limit cut the evaluation short. The best hyperparameters are
+those of the least *bound*, because that is what is guaranteed. Evaluations, by what they cost:
+`bounded` trains once and bounds the rest by box and budget, `glance` finds the ranges of all
+margins, `at` branches.
 
 Whatever solves a linear program looks at the clock first: with hundreds of rows a thousand of them
-take seconds.
+take seconds. An interrupt may come at any moment, so what an answer is made of, the best point and
+the lower bound, changes by single assignments of finished things.
 """
 
 from __future__ import annotations
@@ -11,19 +18,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pessimal.errors import SolverError
 from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Plane
-from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.search import Limits, Progress
 from pessimal.solution import Status
 from pessimal.tolerances import BUDGET_SLACK, OPTIMAL_GAP
+from pessimal.training.near_optimal import BoxModels
+from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
+from pessimal.worst.program import coarse_ranges
 
-START_SHARE = 0.25
-"""Of the time limit, for each problem that is solved on the way: enough is left for the rest."""
-
-LATE_SHARE = 0.05
-"""Of the time limit, past its end, for a first box if none has been evaluated by then."""
+EVALUATION_SHARE = 0.1
+"""Of the time left, for one evaluation: enough remains for others."""
 
 SECONDS_BETWEEN_CALLS = 0.2
 """A callback hears of progress no more often than this."""
@@ -31,13 +39,22 @@ SECONDS_BETWEEN_CALLS = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Hyperparameters, a loss that a near-optimal model has, that model and its active hinges."""
+    """Hyperparameters, a near-optimal model of theirs, its loss and hinges, a bound on all others.
+
+    The worst case lies between `value`, the loss of the model, and `bound`.
+    """
 
     h: Vector
     limit: float
     value: float
+    bound: float
     u: Vector
     active: Mask
+
+    @property
+    def exact(self) -> bool:
+        """Whether the worst case is known; by rounding the value can be the larger."""
+        return self.bound <= self.value
 
 
 class Stop(Exception):  # noqa: N818 (a signal, not an error)
@@ -53,59 +70,84 @@ class Evaluations:
     def __init__(
         self, problem: TuningProblem, budget: Budget, groups: Groups, limits: Limits
     ) -> None:
+        self._started = time.perf_counter()
+        self._heard = self._started
         self.problem = problem
         self.budget = budget
         self.groups = groups
         self.limits = limits
         self.cases = WorstCases(problem, budget)
         self.best: Point | None = None
-        self.unfinished: Point | None = None
-        self.promising = groups.upper
         self.lower_bound = 0.0
         self.nodes = 0
-        self._least_seen = np.inf
-        self._started = time.perf_counter()
-        self._heard = self._started
 
     @property
     def met(self) -> bool:
-        """Whether the best value has met the lower bound."""
+        """Whether the best bound has met the lower bound."""
         return self.best_value <= self.lower_bound + OPTIMAL_GAP
 
     @property
     def best_value(self) -> float:
-        """Smallest worst case so far."""
-        return np.inf if self.best is None else self.best.value
+        """Smallest bound on a worst case so far."""
+        return np.inf if self.best is None else self.best.bound
 
     def limit(self, h: Vector) -> float:
         """Largest training loss of a near-optimal model."""
         self.check_time()
         return self.cases.limit(self.groups.box(h))
 
-    def at(self, h: Vector, enough: float = np.inf) -> Point:
-        """Find the worst case of h; any loss that is `enough` will do instead."""
-        limit = self.limit(h)
+    def bounded(self, h: Vector) -> Point:
+        """Bound the worst case of h by box and budget alone, at the cost of one training.
+
+        HiGHS trains, from the data: an interrupt may have left the other programs in disorder.
+        """
         box = self.groups.box(h)
-        worst = self.cases.worst(box, limit, enough, self._deadline, self._nodes_left())
-        self.nodes += worst.nodes
-        active = self.cases.active(worst.u)
-        if worst.value < enough and worst.upper_bound > worst.value:
-            self.unfinished = Point(h, limit, worst.upper_bound, worst.u, active)
-            raise Stop(self._why())
-        point = Point(h, limit, worst.value, worst.u, active)
-        if point.value < min(self.best_value, enough):
-            self.best = point
-        self._report()
+        balanced = balance(self.problem)
+        trained = BoxModels(balanced.problem, balanced.factor * box).least_loss()
+        u = np.append(np.clip(trained.w / balanced.factor, -box, box), trained.b)
+        limit = self.budget.limit(trained.value) + BUDGET_SLACK
+        value = self.problem.val_loss(u[:-1], trained.b)
+        return self.keep(
+            Point(h, limit, value, max(value, self._coarse(box, limit)), u, self.cases.active(u))
+        )
+
+    def glance(self, h: Vector) -> Point:
+        """Find the ranges of the margins, which bound the worst case of h, and a bad model."""
+        point = self._worst(h, np.inf, self.end_of(EVALUATION_SHARE), 0)
+        self.check_time()  # an estimate that was cut short is too small
         return point
 
-    def glance(self, h: Vector) -> float:
-        """Estimate the worst case of h from below, without the tree."""
-        limit = self.limit(h)
-        seen = self.cases.glance(self.groups.box(h), limit, self._deadline)
-        self.check_time()  # an estimate that was cut short is too small
-        if seen < self._least_seen:
-            self.promising, self._least_seen = h, seen
-        return seen
+    def quick(self, h: Vector, n_nodes: int, share: float) -> Point:
+        """Bound the worst case of h with few nodes, in a share of the time left."""
+        left = self._nodes_left()
+        most = n_nodes if left is None else min(n_nodes, left)
+        return self._worst(h, self.best_value, self.end_of(share), most)
+
+    def at(self, h: Vector, enough: float = np.inf, share: float = EVALUATION_SHARE) -> Point:
+        """Find the worst case of h; any loss that is `enough` will do instead.
+
+        It is known unless the share of the time left was too small or a linear program stalled.
+        """
+        point = self._worst(h, enough, self.end_of(share), self._nodes_left())
+        if not point.exact and point.value < enough:
+            self.check()
+        return point
+
+    def settled(self, h: Vector, enough: float = np.inf, share: float = EVALUATION_SHARE) -> Point:
+        """Find the worst case of h likewise; raise `Stop` where a linear program stalled.
+
+        Whoever goes on until everything is known would never end there.
+        """
+        deadline = self.end_of(share)
+        point = self.at(h, enough, share)
+        if not point.exact and point.value < enough and time.perf_counter() <= deadline:
+            raise Stop(Status.NOT_PROVED)
+        return point
+
+    def finish(self) -> None:
+        """Find the worst case of the best h, in all the time left."""
+        while self.best is not None and not self.best.exact:
+            self.settled(self.best.h, share=1.0)
 
     def scenario(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
@@ -129,37 +171,22 @@ class Evaluations:
         rates = rates - scenario.limit_rate * (1.0 + self.budget.relative) * training.rates
         return scenario.value, self.groups.rates(h, rates)
 
-    def first_glance(self) -> Point:
-        """Return a box, for want of an evaluated one, with a bound on its worst case.
-
-        It is the one that time ran out on, or else the one that promised most, or the widest.
-        """
-        if self.unfinished is not None:
-            return self.unfinished
-        h = self.promising
-        box = self.groups.box(h)
-        limit = self.cases.limit(box)
-        seconds = self.limits.time_limit
-        late = np.inf if seconds is None else time.perf_counter() + LATE_SHARE * seconds
-        worst = self.cases.worst(box, limit, deadline=late, node_limit=1)
-        return Point(h, limit, worst.upper_bound, worst.u, self.cases.active(worst.u))
-
     def prove(self, bound: float) -> None:
         """Take note of a valid lower bound on every worst case."""
         self.lower_bound = max(self.lower_bound, bound)
         self._report()
 
-    def rest(self, most_nodes: int) -> Limits:
-        """Limits of a search that this one waits for: a share of what is left."""
+    def rest(self, share: float, most_nodes: int) -> Limits:
+        """Limits of a search that this one waits for: a share of the time left, own nodes."""
         self.check_time()
-        left = self._nodes_left()
-        seconds = self.limits.time_limit
-        if seconds is not None:
-            seconds = max(0.0, min(START_SHARE * seconds, self._deadline - time.perf_counter()))
+        nodes = self.limits.node_limit
+        seconds = None
+        if self.limits.time_limit is not None:
+            seconds = max(0.0, self.end_of(share) - time.perf_counter())
         return replace(
             self.limits,
             time_limit=seconds,
-            node_limit=most_nodes if left is None else min(left, most_nodes),
+            node_limit=most_nodes if nodes is None else min(nodes, most_nodes),
             callback=None,
         )
 
@@ -171,22 +198,56 @@ class Evaluations:
 
     def check_time(self) -> None:
         """Raise `Stop` if time is over; an evaluation minds the nodes itself."""
-        if time.perf_counter() > self._deadline:
+        if time.perf_counter() > self.deadline:
             raise Stop(Status.TIME_LIMIT)
 
     @property
-    def _deadline(self) -> float:
+    def deadline(self) -> float:
+        """When time is over, by ``time.perf_counter``."""
         limit = self.limits.time_limit
         return np.inf if limit is None else self._started + limit
+
+    def end_of(self, share: float) -> float:
+        """When a share of the time left is over."""
+        if self.limits.time_limit is None:
+            return np.inf
+        now = time.perf_counter()
+        return now + share * (self.deadline - now)
 
     def _nodes_left(self) -> int | None:
         limit = self.limits.node_limit
         return None if limit is None else max(0, limit - self.nodes)
 
-    def _why(self) -> Status:
-        if time.perf_counter() > self._deadline:
-            return Status.TIME_LIMIT
-        return Status.NODE_LIMIT if self._nodes_left() == 0 else Status.NOT_PROVED
+    def _worst(self, h: Vector, enough: float, deadline: float, most_nodes: int | None) -> Point:
+        """Evaluate h with so many nodes below the root, which comes with the ranges."""
+        limit, box = self.limit(h), self.groups.box(h)
+        node_limit = None if most_nodes is None else 1 + most_nodes
+        try:
+            worst = self.cases.worst(box, limit, enough, deadline, node_limit)
+        except SolverError:  # what box and budget say holds all the same
+            return self.bounded(h)
+        self.nodes += max(0, worst.nodes - 1)
+        # Where a linear program stalled the tree has no bound of its own.
+        bound = min(worst.upper_bound, max(worst.value, self._coarse(box, limit)))
+        return self.keep(Point(h, limit, worst.value, bound, worst.u, self.cases.active(worst.u)))
+
+    def keep(self, point: Point) -> Point:
+        """Let the point be the best if its bound is, or add what it says about the best."""
+        best = self.best
+        if best is not None and np.array_equal(best.h, point.h):
+            worse = point if point.value > best.value else best
+            point = replace(worse, bound=min(best.bound, point.bound))
+            self.best = point
+        elif point.bound < self.best_value:
+            self.best = point
+        self._report()
+        return point
+
+    def _coarse(self, box: Vector, limit: float) -> float:
+        """Largest validation loss that box and training limit allow, each point for itself."""
+        rows = margin_rows(self.problem.X_val, self.problem.y_val)
+        low, _ = coarse_ranges(self.problem, box, limit, rows)
+        return float(self.problem.val_weight @ hinge(low))
 
     def _report(self) -> None:
         now = time.perf_counter()

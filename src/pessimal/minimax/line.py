@@ -55,11 +55,15 @@ def minimise_on_line(evaluations: Evaluations) -> list[Leaf]:
     too_short: list[Part] = []
     while parts and parts[0].bound < evaluations.best_value - CUTOFF:
         evaluations.prove(min(part.bound for part in (parts[0], *too_short)))
+        if evaluations.best is not None and parts[0].bound >= evaluations.best.value - CUTOFF:
+            evaluations.finish()  # nothing is better than the best if its worst case is its value
         part = heapq.heappop(parts)
         if part.high.h[0] - part.low.h[0] < SMALLEST:
             too_short.append(part)
             continue
-        middle = evaluations.at(np.array([_crossing(evaluations, part)]), evaluations.best_value)
+        middle = evaluations.settled(
+            np.array([_crossing(evaluations, part)]), evaluations.best_value
+        )
         heapq.heappush(parts, _part(evaluations, part.low, middle))
         heapq.heappush(parts, _part(evaluations, middle, part.high))
     leaves = parts + too_short
@@ -73,9 +77,9 @@ def _evaluated(evaluations: Evaluations, hs: list[float]) -> list[Point]:
     # Glances from coarse to fine, by the bits of the number reversed: they may be cut short.
     n_bits = len(points).bit_length()
     spread = sorted(range(len(points)), key=lambda k: f"{k:0{n_bits}b}"[::-1])
-    glances = {k: evaluations.glance(points[k]) for k in spread}
+    glances = {k: evaluations.glance(points[k]).value for k in spread}
     order = sorted(range(len(points)), key=glances.__getitem__)
-    found = {k: evaluations.at(points[k], evaluations.best_value) for k in order}
+    found = {k: evaluations.settled(points[k], evaluations.best_value) for k in order}
     return [found[k] for k in range(len(points))]
 
 

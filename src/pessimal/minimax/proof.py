@@ -70,7 +70,7 @@ def check_leaf(
             if not weights.any():
                 continue
             # Should the plane be above the least training loss somewhere, lower it.
-            lowered = min(0.0, _room_above(problem, groups, leaf, plane))
+            lowered = min(0.0, _height_above(problem, groups, leaf, plane))
             for k, h in enumerate(vertices):
                 look()
                 limit = budget.limit(plane(h) + lowered)
@@ -80,7 +80,7 @@ def check_leaf(
     return float(losses.min())
 
 
-def _room_above(problem: TuningProblem, groups: Groups, leaf: Leaf, plane: Plane) -> float:
+def _height_above(problem: TuningProblem, groups: Groups, leaf: Leaf, plane: Plane) -> float:
     """Least distance of the training loss above a plane, over all models and h of the leaf."""
     g, p, n = len(groups), problem.n_features, problem.n_train
     # Columns h, w, b, ξ; rows margin + ξ ≥ 1, h_j − w_j ≥ 0, h_j + w_j ≥ 0.

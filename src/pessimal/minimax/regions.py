@@ -90,7 +90,7 @@ def _bounded(
     evaluations: Evaluations, parent: Region, low: Vector, high: Vector, number: int
 ) -> Region:
     """Evaluate the centre of a region, and bound its worst cases from below."""
-    centre = evaluations.at(0.5 * (low + high), evaluations.best_value)
+    centre = evaluations.settled(0.5 * (low + high), evaluations.best_value)
     known = [mask for mask in parent.sets if not np.array_equal(mask, centre.active)]
     sets = (centre.active, *known)[:MOST_SETS]
     tangents = (evaluations.tangent(h) for h in (centre.h, high, low))

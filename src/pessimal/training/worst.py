@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
+from pessimal.flip import validation_mask
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import STRICT
 from pessimal.training.exact import counted, deepest, search_set
@@ -190,7 +191,10 @@ def worst_case(
     budget = Budget() if budget is None else budget
     deadline = deadline_after(time_limit)
     if method == "flip":
-        return _flipped(problem, limits, budget, loss, validation_mask(problem, flipped, "flipped"))
+        everyone = np.ones(problem.n_val, dtype=np.bool_)
+        chosen = everyone if flipped is None else flipped
+        mask = validation_mask(problem, chosen, "flipped")
+        return _flipped(problem, limits, budget, loss, mask)
     threshold = None if loss == "hinge" else THRESHOLD[loss] - STRICT
     found = search_set(problem, limits, budget, threshold, deadline, node_limit)
     u = found.worst.u
