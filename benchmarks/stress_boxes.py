@@ -151,7 +151,7 @@ def ask_audit(case: Case, findings: Findings) -> None:
             time_limit=limit,
         )
         with findings.limited(limit is not None):
-            _judge_audit(findings, case, members, report, hurried=limit is not None)
+            _judge_audit(findings, case, members, report, complete=limit is None)
             _judge_curve(findings, case, report)
 
 
@@ -194,7 +194,7 @@ def _judge_audit(
     case: Case,
     members: NearOptimalSet,
     report: AuditReport,
-    hurried: bool = False,
+    complete: bool = True,
 ) -> None:
     names = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
     ends = {name: getattr(report, name) for name in names}
@@ -232,8 +232,13 @@ def _judge_audit(
     own = (points.below(u, -TIE), points.below(u, TIE) + unsure)
     judge_count(findings, "discrepancy", (end.value, end.bound), own, differ)
 
-    if not hurried:
+    if complete:
         judge_ranges(findings, case, members, report.score_low, report.score_high)
+        for k, x in enumerate(case.X_val):
+            low, high = members.score_range(x)
+            if min(abs(low), abs(high)) > TIE:
+                text = f"row {k}, scores [{low:.9g}, {high:.9g}]: ambiguous or not"
+                findings.require(bool(report.ambiguous[k]) == (low < 0.0 < high), text)
     _judge_guarantee(findings, report.guarantee, worst, wrong[0] * len(case.y_val))
 
 

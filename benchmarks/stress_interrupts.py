@@ -11,7 +11,6 @@ from functools import cache, partial
 from types import FrameType
 from typing import Any
 
-import numpy as np
 from stress_cases import Rng
 from stress_findings import Findings, Verdict, at_most
 

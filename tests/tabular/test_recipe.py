@@ -182,3 +182,14 @@ def test_too_few_rows_of_a_class_are_refused() -> None:
     rows = complete_rows(table, np.arange(3), Recipe((Column("x"),)), "tune on")
     with pytest.raises(InvalidInputError, match=r"class 'b' has 1 complete row\(s\) to tune on"):
         require_both_classes(table, rows, "tune on")
+
+
+def test_a_column_that_counts_the_rows_is_used_with_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(100, 130), "age": rng.integers(20, 80, 30), "t": 0.5})
+    frame["t"] = np.arange(30) + 0.25
+    recipe = make_recipe(frame, "drop", "refuse")
+    assert recipe.feature_names == ("id", "age", "t")
+    [note] = recipe.notes
+    assert note.startswith("'id' grows with every row")
+    assert "--drop 'id'" in note

@@ -94,17 +94,20 @@ def comparison_table(comparison: Comparison) -> Rows:
     ]
 
 
+MOST_FEATURES = 30
+"""With more features than this, those whose limit is 0 share a line."""
+
+
 def feature_table(run: TuningRun) -> Rows:
     """List the tuned limits and the coefficients of the model that predicts."""
     model = run.model
+    features = list(zip(model.recipe.feature_names, model.box, model.coef, strict=True))
+    listed = [feature for feature in features if feature[1] > 0.0 or len(features) <= MOST_FEATURES]
+    others = len(features) - len(listed)
     return [
         ("feature", "limit on |weight|", "coefficient"),
-        *(
-            (name, f"{limit:.4f}", f"{coef:.4g}")
-            for name, limit, coef in zip(
-                model.recipe.feature_names, model.box, model.coef, strict=True
-            )
-        ),
+        *((name, f"{limit:.4f}", f"{coef:.4g}") for name, limit, coef in listed),
+        *([(f"{others} other features", "0.0000", "0")] if others else []),
         ("intercept", "", f"{model.intercept:.4g}"),
     ]
 
