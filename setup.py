@@ -10,6 +10,7 @@ import sys
 from setuptools import Extension, setup
 
 COMPILED = (
+    "lp.watch",
     "lp.dictionary",
     "lp.simplex",
     "search.sides",
@@ -21,7 +22,7 @@ COMPILED = (
     "search.tree",
     "search.heuristic",
     "worst.models",
-    "worst.hinges",
+    "worst.tree",
 )
 
 # Contracted multiply-adds would make results differ from one processor to the next.

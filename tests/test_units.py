@@ -15,6 +15,7 @@ from pessimal import (
     Budget,
     TuningProblem,
     TuningSolution,
+    audit,
     best_case,
     solve_optimistic,
     solve_pessimistic,
@@ -22,6 +23,7 @@ from pessimal import (
 )
 from pessimal.certificate import certify_worst_case
 from pessimal.problem import Vector
+from pessimal.training import least_loss, score_range
 from pessimal.training.worst import Loss
 from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
@@ -185,3 +187,24 @@ def test_true_pessimism_is_as_good_in_any_units(seed: int) -> None:
         solve_pessimistic(problem, budget, inner="exact", node_limit=300),
         solve_pessimistic(other, budget, inner="exact", node_limit=300),
     )
+
+
+@pytest.mark.parametrize("exponent", [-10, -7, 7, 10])
+@pytest.mark.parametrize("seed", range(2))
+def test_training_ranges_and_audit_are_the_same_in_the_oddest_units(
+    seed: int, exponent: int
+) -> None:
+    problem, budget = wide_problem(seed, n=12, p=3, upper=0.7), Budget(0.2, 0.01)
+    other = in_units(problem, np.array([1.0, 10.0**exponent, 1.0]))
+
+    def numbers(problem: TuningProblem) -> Vector:
+        data = problem.X_train, problem.y_train, problem.X_val, problem.y_val
+        report = audit(*data, box=problem.upper, epsilon=0.2, delta=0.01, epsilons=())
+        counts = report.worst_error.bound, report.discrepancy.bound, report.ambiguity
+        flip = worst_case(problem, problem.upper, budget, method="flip").value
+        losses = least_loss(problem, problem.upper).value, report.worst_loss.bound, flip
+        ranges = np.concatenate(score_range(problem, problem.upper, budget))
+        best = best_case(problem, problem.upper, budget).value
+        return np.concatenate([counts, losses, ranges, [best]])
+
+    assert numbers(other) == pytest.approx(numbers(problem), abs=TOLERANCE)

@@ -40,6 +40,27 @@ class LinearModel:
     name: str
 
 
+def fitted_best(model: Any) -> Any:
+    """Return the classifier that a search such as GridSearchCV found; others as they are.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2)
+    >>> fitted_best(search.fit([[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]))
+    LogisticRegression()
+    """
+    if not hasattr(model, "best_index_"):
+        return model
+    if not hasattr(model, "best_estimator_"):
+        raise InvalidInputError(
+            f"model is a {type(model).__name__} without best_estimator_; search with refit=True, "
+            "or pass a fitted linear classifier"
+        )
+    return model.best_estimator_
+
+
 def read_linear_model(model: Any) -> LinearModel:
     """Take the coefficients, intercept and classes out of a fitted linear classifier.
 

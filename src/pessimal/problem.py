@@ -15,10 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pessimal.errors import InvalidInputError
+from pessimal.tolerances import BUDGET_SLACK
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
+
+USUAL = 16.0
+"""Numbers between this and its inverse are of usual size, and left as they are."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,19 @@ class TuningProblem:
         weight = self.val_weight[flipped]
         return np.asarray(weight / weight.sum())
 
+    def training_limit(self, budget: Budget, least_loss: float) -> float:
+        """Largest training loss of a near-optimal model, and the slack that solvers need."""
+        limit = budget.limit(least_loss)
+        return limit + BUDGET_SLACK * self.loss_unit(limit)
+
+    def loss_unit(self, loss: float) -> float:
+        """Power of two about a training loss, or the least weight of a point where that is more.
+
+        It is 1 for losses of usual size. In this unit no hinge is amplified by its weight.
+        """
+        least_weight = self.train_weight[self.train_weight > 0.0].min()
+        return float(power_of_two(np.maximum(loss, least_weight)))
+
     def box(self, box: ArrayLike) -> Vector:
         """Validate a box given by the user: scalar or per feature, within the limits."""
         values = feature_vector("box", box, self.n_features)
@@ -204,6 +221,18 @@ def hinge(margins: Vector) -> Vector:
 def margin_rows(X: Matrix, y: Vector) -> Matrix:
     """Rows R with ``R·(w, b) = y·(x·w − b)``."""
     return y[:, None] * np.column_stack([X, -np.ones(len(X))])
+
+
+def power_of_two(size: Vector) -> Vector:
+    """Factors that bring sizes below 1 by division; 1 where a size is usual, or 0.
+
+    Examples
+    --------
+    >>> power_of_two(np.array([0.0, 0.3, 1e-3, 1000.0])).tolist()
+    [1.0, 1.0, 0.0009765625, 1024.0]
+    """
+    usual = (size >= 1.0 / USUAL) & (size <= USUAL) | (size == 0.0)
+    return np.where(usual, 1.0, np.ldexp(1.0, np.frexp(size)[1]))
 
 
 def feature_vector(name: str, value: ArrayLike, n_features: int) -> Vector:

@@ -146,20 +146,17 @@ def _least_share(
     models = BoxModels(problem, box)
     # At t = 1 the condition holds but for rounding; the maximum makes it hold exactly.
     needed = (problem.train_loss(w, b) - budget.absolute) / (1.0 + budget.relative)
-    base = models.program
-    p, n_columns = problem.n_features, len(base.cost)
+    models.limit_training(max(needed, models.least_loss().value))
+    p, n_columns = problem.n_features, len(models.program.cost)
     room = np.zeros((2 * p, n_columns + 1))
     room[:, :p] = np.vstack([np.eye(p), -np.eye(p)])
     room[:, -1] = np.tile(held - box, 2)
-    row_upper = base.row_upper.copy()
-    row_upper[-1] = max(needed, models.least_loss().value)
-    program = Program(
+    program = models.program.extended(
         cost=np.append(np.zeros(n_columns), 1.0),
-        matrix=np.vstack([np.column_stack([base.matrix, np.zeros(len(base.matrix))]), room]),
-        row_lower=np.concatenate([base.row_lower, np.full(2 * p, -np.inf)]),
-        row_upper=np.concatenate([row_upper, held, held]),
-        lower=np.append(base.lower, 0.0),
-        upper=np.append(base.upper, 1.0),
+        rows=room,
+        row_upper=np.tile(held, 2),
+        lower=np.zeros(1),
+        upper=np.ones(1),
     )
     return float(np.clip(WarmProgram(program).minimise()[-1], 0.0, 1.0))
 

@@ -7,7 +7,16 @@ LP_FEASIBILITY = 1e-9
 """Primal and dual feasibility asked of every linear program, ours or HiGHS's."""
 
 BUDGET_SLACK = 1e-9
-"""Added to a training budget that is itself an optimum, so that an LP can meet it."""
+"""Added to a training budget that is itself an optimum, so that an LP can meet it.
+
+In `TuningProblem.loss_unit`, so that points of small weight do not amplify it.
+"""
+
+MEMBER = 5e-9
+"""How far, in the units of `BUDGET_SLACK`, a model of the near-optimal set may miss the budget."""
+
+ROUNDING = 1e-14
+"""Relative error of a sum of products that is far more than rounding makes."""
 
 AT_BREAKPOINT = 1e-7
 """A weight this close to 0, or a margin this close to 1 or -1, sits on its breakpoint."""

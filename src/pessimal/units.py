@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pessimal.problem import TuningProblem, Vector
-
-USUAL = 16.0
-"""A column is left alone if its largest entry lies between this and its inverse, in size."""
+from pessimal.problem import TuningProblem, Vector, power_of_two
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +36,10 @@ def balance(problem: TuningProblem) -> Balanced:
     >>> balanced.factor.tolist(), balanced.problem.upper.tolist()
     ([4096.0, 1.0], [4096.0, 1.0])
     """
-    largest = np.maximum(
-        np.abs(problem.X_train).max(axis=0),
-        np.abs(problem.X_val).max(axis=0),
+    factor = power_of_two(
+        np.maximum(np.abs(problem.X_train).max(axis=0), np.abs(problem.X_val).max(axis=0))
     )
-    usual = (largest >= 1.0 / USUAL) & (largest <= USUAL) | (largest == 0.0)
-    factor = np.where(usual, 1.0, np.ldexp(1.0, np.frexp(largest)[1]))
-    if usual.all():
+    if (factor == 1.0).all():
         return Balanced(problem, factor)
     scaled = replace(
         problem,

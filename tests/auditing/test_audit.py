@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import threading
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,10 @@ from oracles import (
 )
 from strategies import boxes, budgets, problems
 
-from pessimal.auditing import AuditReport, audit
-from pessimal.errors import InvalidInputError
+from pessimal.auditing import AuditReport, audit, clock, extremes
+from pessimal.errors import InvalidInputError, SolverError
 from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.report.audit_page import audit_sections
 
 TOLERANCE = 1e-6
 
@@ -151,11 +154,14 @@ def test_out_of_time_the_bounds_still_hold() -> None:
         assert quick.value <= true.value + TOLERANCE
         assert true.value <= quick.bound + TOLERANCE
     assert hurried.best_error.bound <= exact.best_error.value <= hurried.best_error.value
-    assert hurried.discrepancy.bound <= hurried.ambiguity + TOLERANCE
+    assert hurried.discrepancy.bound <= hurried.ambiguity_bound + TOLERANCE
     assert (hurried.score_low <= exact.score_low + TOLERANCE).all()
     assert (hurried.score_high >= exact.score_high - TOLERANCE).all()
     assert exact.notes == ()
-    assert hurried.notes[0].startswith("Time ran out before the score ranges of the last 7 valid")
+    assert hurried.notes[0].startswith("Time ran out before the score ranges of 8 of 8 validation")
+    assert (hurried.stopped, exact.stopped) == (True, False)
+    assert not (hurried.ambiguous & ~exact.ambiguous).any()
+    assert not (exact.ambiguous & ~hurried.ambiguous & ~hurried.undecided).any()
 
 
 def test_a_point_of_unknown_range_may_be_right_with_a_score_of_zero(
@@ -164,14 +170,14 @@ def test_a_point_of_unknown_range_may_be_right_with_a_score_of_zero(
     # The only model is w = 1, b = 0: it puts the first point wrong and the other two at 0.
     data = [[-1.0], [1.0]], [-1, 1], [[1.0], [0.0], [0.0]], [-1, 1, -1]
     cut_short = 0
-    for still_looks in range(1, 30):
+    for still_looks in range(1, 90):
         with monkeypatch.context() as patch:
             LeapingClock(patch, still_looks)
             report = audit(*data, epsilons=(), time_limit=1.0)
         cut_short += len(report.notes)
         assert report.best_error.value == pytest.approx(1 / 3)
         assert report.best_error.bound <= 1 / 3 + TOLERANCE
-    assert 1 < cut_short < 10
+    assert 1 < cut_short < 89
 
 
 def test_labels_may_be_any_two_classes_and_the_last_sorted_is_positive() -> None:
@@ -306,3 +312,100 @@ def test_features_in_other_units_with_the_box_in_theirs_are_the_same_audit() -> 
     assert other_units.best_loss.value == pytest.approx(plain_units.best_loss.value)
     assert other_units.worst_error.value == plain_units.worst_error.value
     assert other_units.ambiguous.tolist() == plain_units.ambiguous.tolist()
+
+
+def stopped_after(monkeypatch: pytest.MonkeyPatch, n_ranges: int) -> AuditReport:
+    """An audit of 8 points during which Ctrl-C comes after some score ranges."""
+    real = extremes.row_ranges
+    left = n_ranges
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extremes, "row_ranges", interrupted)
+        return run(random_problem(3), np.ones(3), Budget(relative=0.3))
+
+
+@pytest.mark.parametrize("n_ranges", [0, 1, 3, 7])
+def test_ctrl_c_keeps_what_is_known_and_says_what_is_not(
+    monkeypatch: pytest.MonkeyPatch, n_ranges: int
+) -> None:
+    exact = run(random_problem(3), np.ones(3), Budget(relative=0.3))
+    report = stopped_after(monkeypatch, n_ranges)
+    assert report.stopped
+    assert f"Ctrl-C came before the score ranges of {8 - n_ranges} of 8" in report.notes[0]
+    for name in ("worst_loss", "worst_error", "discrepancy"):
+        known, true = getattr(report, name), getattr(exact, name)
+        assert known.value <= true.value + TOLERANCE
+        assert true.value <= known.bound + TOLERANCE < np.inf
+    for name in ("best_loss", "best_error"):
+        known, true = getattr(report, name), getattr(exact, name)
+        assert known.bound >= 0.0
+        assert known.bound - TOLERANCE <= true.value <= known.value + TOLERANCE
+    assert not (report.ambiguous & ~exact.ambiguous).any()
+    assert not (exact.ambiguous & ~report.ambiguous & ~report.undecided).any()
+    assert report.ambiguity <= exact.ambiguity <= report.ambiguity_bound
+    assert report.to_frame()["ambiguous"].isna().tolist() == report.undecided.tolist()
+
+
+def test_what_is_not_known_is_called_so_wherever_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = stopped_after(monkeypatch, 1)
+    found, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
+    assert unknown > 0
+    sentence = f"for {unknown} it is not known"
+    shares = f"at least {found / 8:.1%}, at most {(found + unknown) / 8:.1%}"
+    for shown in (report.summary(), report._repr_html_()):
+        words = " ".join(shown.split())
+        assert "inf" not in words
+        assert sentence in words
+        assert shares in words
+    panel = report.plot().axes[1]
+    bars = {bars.get_label(): len(bars.get_paths()) for bars in panel.collections}
+    assert bars["not known"] == unknown
+    assert f"{found / 8:.0%} to {(found + unknown) / 8:.0%}" in panel.get_title()
+    section = audit_sections(report, ())[-1]
+    assert f"Of {unknown} rows it is not known whether they are." in section.paragraphs[0]
+
+
+def test_a_step_whose_program_fails_leaves_valid_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = run(random_problem(3), np.ones(3), Budget(relative=0.3))
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise SolverError("training stalled")
+
+    monkeypatch.setattr(extremes, "worst_case", fail)
+    report = run(random_problem(3), np.ones(3), Budget(relative=0.3))
+    assert report.stopped
+    assert "training stalled" in " ".join(report.notes)
+    assert report.worst_loss.value <= exact.worst_loss.value + TOLERANCE
+    assert exact.worst_loss.value <= report.worst_loss.bound + TOLERANCE
+    assert report.ambiguous.tolist() == exact.ambiguous.tolist()
+
+
+def test_progress_is_told_while_a_step_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(clock, "SECONDS_BETWEEN_LINES", 1e-3)
+    monkeypatch.setattr("sys.stderr", Listener(told))
+    with clock.Clock(None, verbose=True) as ticking:
+        ticking.begin("score ranges, 3 of 8 rows")
+        assert told.wait(60.0)
+
+
+class Listener(io.StringIO):
+    """Standard error that knows when a line of progress has come."""
+
+    def __init__(self, told: threading.Event) -> None:
+        super().__init__()
+        self.told = told
+
+    def write(self, text: str) -> int:
+        if text.startswith("audit: score ranges, 3 of 8 rows, "):
+            self.told.set()
+        return super().write(text)

@@ -14,6 +14,7 @@ from sklearn.linear_model import (
     RidgeClassifier,
     SGDClassifier,
 )
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -157,3 +158,19 @@ def test_labels_the_model_does_not_know_are_named() -> None:
         audit_estimator(model, X_train, np.where(y_train == "no", "maybe", "yes"), X_val, y_val)
     with pytest.raises(InvalidInputError, match="training needs both classes"):
         audit_estimator(model, X_train, ["yes"] * len(X_train), X_val, y_val)
+
+
+def test_of_a_search_the_best_estimator_is_audited() -> None:
+    X, y = [[-2.0], [-1.0], [0.5], [1.0], [2.0], [-0.5]], [0, 0, 1, 1, 1, 0]
+    steps = make_pipeline(StandardScaler(), LogisticRegression())
+    grid = {"logisticregression__C": [0.1, 1.0]}
+    search = GridSearchCV(steps, grid, cv=2).fit(X, y)
+    report = audit_estimator(search, X, y, X, y)
+    direct = audit_estimator(search.best_estimator_, X, y, X, y)
+    assert report.box.tolist() == direct.box.tolist()
+    assert report.worst_loss.value == direct.worst_loss.value
+    without = GridSearchCV(steps, grid, cv=2, refit=False).fit(X, y)
+    with pytest.raises(InvalidInputError, match="without best_estimator_; search with refit=True"):
+        audit_estimator(without, X, y, X, y)
+    with pytest.raises(InvalidInputError, match="GridSearchCV that is not fitted"):
+        audit_estimator(GridSearchCV(steps, grid), X, y, X, y)

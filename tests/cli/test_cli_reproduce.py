@@ -1,12 +1,22 @@
 """``reproduce`` and ``report`` pass on what they are told and say what became of it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command import run_command
 
-from pessimal.experiments import STUDIES, Failure, ReproduceResult, RunResult, Tally
+from pessimal.experiments import (
+    STUDIES,
+    Failure,
+    ReproduceResult,
+    RunResult,
+    Store,
+    Study,
+    Tally,
+)
+from pessimal.experiments.store import STORE_NAME
 
 Asked = dict[str, object]
 
@@ -98,3 +108,17 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     done = run_command("report", tmp_path)
     assert done.code == 2
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("study", list(STUDIES))
+@pytest.mark.parametrize("row", [{"other": 1}, {"data": 3, "model": None, "seed": "x"}])
+def test_rows_that_are_not_those_of_their_study_are_refused_in_one_line(
+    tmp_path: Path, study: str, row: dict[str, object]
+) -> None:
+    toy = Study(study, ({"seed": 0},), lambda _: [])
+    with Store(tmp_path / STORE_NAME) as store:
+        run = store.begin(toy, "1", command="", environment={})
+        store.add(run, {"seed": 0}, json.dumps([row]), seconds=0.0, elapsed=0.0)
+    done = run_command("report", tmp_path)
+    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+    assert f"the stored rows of study {study!r} are not those of this version" in done.err

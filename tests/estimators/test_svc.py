@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
+from titanic import titanic
 
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import InvalidInputError
@@ -17,6 +20,7 @@ from pessimal.estimators import OptimisticSVC, PessimisticSVC, inputs
 from pessimal.estimators.progress import progress_lines
 from pessimal.problem import Matrix, Vector
 from pessimal.search import Progress
+from pessimal.solution import Status
 
 BOTH = pytest.mark.parametrize("Estimator", [OptimisticSVC, PessimisticSVC])
 
@@ -138,6 +142,29 @@ class TestTheValidationRows:
         X, y = np.tile(X, (3, 1)), np.tile(y, 3)
         drawn = OptimisticSVC(random_state=0).fit(X, y).validation_.reshape(3, 10)
         assert (drawn == drawn[0]).all()
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_on_repeated_rows_the_draw_serves_as_well_as_a_plain_stratified_one(
+        self, seed: int
+    ) -> None:
+        X, y = titanic()
+        X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=seed)
+        _, val = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=seed)
+        drawn = OptimisticSVC(random_state=seed).fit(X, y)
+        plain = OptimisticSVC(random_state=seed).fit(X, y, validation=val)
+        assert drawn.score(X_test, y_test) >= plain.score(X_test, y_test)
+
+    @BOTH
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_copies_and_weights_are_the_same_where_rows_are_divided(self, Estimator: Any) -> None:
+        X, y = titanic()
+        both = np.column_stack([X, y])
+        distinct, weight = np.unique(both, axis=0, return_counts=True)
+        copies = Estimator(random_state=0, node_limit=50).fit(X, y)
+        counts = Estimator(random_state=0, node_limit=50).fit(
+            distinct[:, :-1], distinct[:, -1], sample_weight=weight
+        )
+        np.testing.assert_array_equal(copies.coef_, counts.coef_)
 
     @BOTH
     def test_the_order_of_rows_does_not_matter(self, Estimator: Any) -> None:
@@ -404,3 +431,11 @@ def test_progress_without_a_box_to_show_says_so(
     progress_lines("SVC")(Progress(incumbent=np.inf, bound=0.25, nodes=3, seconds=2.0))
     said = capfd.readouterr().err
     assert said == "SVC: no limits judged yet, bound 0.250000, 3 nodes, 2 s\n"
+
+
+def test_a_search_that_ends_without_a_proof_says_so_once() -> None:
+    X, y = overlapping()
+    model = OptimisticSVC(random_state=0).fit(X, y)
+    unproved = replace(model.result_, status=Status.NOT_PROVED, lower_bound=0.0)
+    with pytest.warns(ConvergenceWarning, match=r"optimal \(the search ended without a proof\)"):
+        model._warn_unless_proved(unproved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import shutil
 import sqlite3
@@ -13,7 +14,7 @@ import pessimal
 from pessimal.errors import InvalidInputError
 from pessimal.experiments import Store, Study, Value
 from pessimal.experiments.store import encode
-from pessimal.experiments.version import fingerprint
+from pessimal.experiments.version import _NOT_COMPUTING, fingerprint
 
 STUDY = Study("toy", ({"seed": 0}, {"seed": 1}, {"seed": 2}), lambda _: [])
 
@@ -113,6 +114,18 @@ def from_the_future(path: Path) -> None:
         connection.execute("PRAGMA user_version = 99")
 
 
+def without_a_table(path: Path) -> None:
+    filled(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE cells")
+
+
+def without_a_column(path: Path) -> None:
+    filled(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE cells DROP COLUMN seconds")
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -121,6 +134,8 @@ def from_the_future(path: Path) -> None:
         (truncated, "damaged"),
         (overwritten, "damaged"),
         (from_the_future, "newer version"),
+        (without_a_table, "it has no table cells"),
+        (without_a_column, "its table cells lacks seconds"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_and_left_alone(
@@ -135,6 +150,23 @@ def test_a_file_that_cannot_be_used_is_refused_and_left_alone(
     assert str(path) in str(raised.value)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("text", ["{", "1", "[1]", '[{"a": [1]}]', "", None, b"\xff", 2.5])
+@pytest.mark.parametrize("place", ["runs.cells", "cells.rows", "runs.environment"])
+def test_content_of_another_kind_is_named_when_read(
+    tmp_path: Path, place: str, text: object
+) -> None:
+    path = tmp_path / "s.sqlite"
+    filled(path)
+    table, column = place.split(".")
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')")
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = ?", (text,))
+    with Store(path) as store, pytest.raises(InvalidInputError, match="damaged"):
+        assert store.frame("toy").empty or store.summary("toy")
 
 
 def test_a_file_left_empty_by_a_killed_creation_is_completed(tmp_path: Path) -> None:
@@ -171,9 +203,30 @@ def test_the_code_version_changes_with_what_computes_and_not_with_what_shows(
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     seen = fingerprint(package)
     assert seen == fingerprint(source)
-    (package / "report" / "parts.py").write_text("# edited", encoding="utf-8")
-    assert fingerprint(package) == seen
-    for name in ("views.py", "search/tree.py", "datasets/data/pima_indians_diabetes.csv"):
+    for name in ("report/parts.py", "demo.py", "cli/tune.py", "workflows/words.py"):
+        (package / name).write_text("# edited", encoding="utf-8")
+        assert fingerprint(package) == seen
+    for name in (
+        "views.py",
+        "search/tree.py",
+        "lp/simplex.pxd",
+        "datasets/data/pima_indians_diabetes.csv",
+    ):
         (package / name).write_text("# edited", encoding="utf-8")
         assert fingerprint(package) != seen
         seen = fingerprint(package)
+
+
+def test_nothing_that_counts_imports_what_does_not() -> None:
+    package = Path(next(iter(pessimal.__path__)))
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        if room in {*_NOT_COMPUTING, "__init__.py"}:
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                parts = name.split(".")
+                if parts[0] == "pessimal" and len(parts) > 1:
+                    assert not {parts[1], f"{parts[1]}.py"} & _NOT_COMPUTING, (path, name)

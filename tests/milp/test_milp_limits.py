@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from pessimal.certificate import certify
+from pessimal.datasets import load_diabetes, paper_split
 from pessimal.errors import InvalidInputError, MissingExtraError, SolverError
 from pessimal.milp import SOLVERS, solve, solve_optimistic_milp, solve_pessimistic_milp
-from pessimal.milp.native import Answer, Job, Solver
+from pessimal.milp.native import Answer, Effort, Job, Solver
 from pessimal.milp.programs import Range, optimistic_program, pessimistic_program
 from pessimal.milp.solvers import find_solver
 from pessimal.milp.standard_form import standard_form
@@ -43,7 +44,7 @@ def large() -> TuningProblem:
     return TuningProblem(**TRAPS["instances"][LARGE["instance"]])
 
 
-def use(monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Program, float], Job]) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Program, Effort], Job]) -> None:
     monkeypatch.setattr(solve, "find_solver", lambda _: Solver("Fake 1.0", prepare))
 
 
@@ -77,8 +78,8 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_best_point(
         pytest.skip(f"{MODULES[solver]} is not installed")
     real = find_solver(solver)
 
-    def prepare(program: Program, time_limit: float) -> Job:
-        job = real.prepare(program, time_limit)
+    def prepare(program: Program, effort: Effort) -> Job:
+        job = real.prepare(program, effort)
 
         def run() -> object:
             _thread.interrupt_main()
@@ -101,7 +102,7 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
 ) -> None:
     stopped = threading.Event()
 
-    def prepare(_program: Program, _time_limit: float) -> Job:
+    def prepare(_program: Program, _effort: Effort) -> Job:
         def run() -> object:
             _thread.interrupt_main()
             return stopped.wait()
@@ -130,7 +131,7 @@ def test_an_answer_that_fails_the_certificate_is_not_reported(
 ) -> None:
     """A solver that claims objective 0 at w = 0, b = 0 in the full box."""
 
-    def prepare(program: Program, _time_limit: float) -> Job:
+    def prepare(program: Program, _effort: Effort) -> Job:
         x = np.where(np.isinf(program.lower), 0.0, np.maximum(program.lower, 0.0))
         return Job(lambda: None, lambda: None, lambda: Answer(x, 0.0, Status.OPTIMAL, 1))
 
@@ -166,7 +167,7 @@ def test_an_absent_package_is_named_with_its_extra(
 def test_a_licence_that_is_too_small_is_said_in_one_plain_sentence(
     complaint: str, small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prepare(_program: Program, _time_limit: float) -> Job:
+    def prepare(_program: Program, _effort: Effort) -> Job:
         raise RuntimeError(complaint)
 
     use(monkeypatch, prepare)
@@ -211,3 +212,42 @@ def test_every_big_m_states_its_reason_and_no_multiplier_is_unbounded(small: Tun
         form = standard_form(program)
         # Only g, the validation losses, may be as large as it takes.
         assert np.isinf(form.matrices.upper).sum() == small.n_val
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_node_limit_is_heeded(solver: str, large: TuningProblem) -> None:
+    if importlib.util.find_spec(MODULES[solver]) is None:
+        pytest.skip(f"{MODULES[solver]} is not installed")
+    flipped = np.ones(large.n_val, dtype=np.bool_)
+    outcome = solve_pessimistic_milp(large, Budget(), flipped, solver, node_limit=4)
+    assert outcome.status is Status.NODE_LIMIT
+    assert outcome.nodes <= 8  # a solver may finish the node it is at
+    assert 0.0 <= outcome.lower_bound <= LARGE["objective"] + 1e-6
+
+
+@pytest.mark.parametrize("node_limit", [0, -1, float("nan")])
+def test_a_node_limit_must_be_positive(node_limit: int, small: TuningProblem) -> None:
+    with pytest.raises(InvalidInputError, match="node_limit"):
+        solve_optimistic_milp(small, node_limit=node_limit)
+
+
+@pytest.mark.parametrize(("epsilon", "optimum"), [(None, 0.198589363), (0.2, 0.238649953)])
+def test_a_bound_that_a_model_contradicts_is_no_proof(
+    epsilon: float | None, optimum: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(_program: Program, _effort: Effort) -> Job:
+        infeasible = Answer(None, float("inf"), Status.OPTIMAL, 1)  # no point beats the first one
+        return Job(lambda: None, lambda: None, lambda: infeasible)
+
+    use(monkeypatch, prepare)
+    split = paper_split(load_diabetes(), 15, 15, 1)
+    problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val)
+    if epsilon is None:
+        outcome = solve_optimistic_milp(problem)
+    else:
+        flipped = np.ones(problem.n_val, dtype=np.bool_)
+        outcome = solve_pessimistic_milp(problem, Budget(epsilon), flipped)
+    assert problem.val_loss(outcome.w, outcome.b) > optimum + 1e-3
+    assert outcome.status is Status.NOT_PROVED
+    assert outcome.lower_bound <= optimum + 1e-9
+    assert "below the bound" in outcome.notes[-1]

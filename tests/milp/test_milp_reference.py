@@ -12,6 +12,7 @@ import pytest
 
 from pessimal.certificate import certify
 from pessimal.milp import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.milp.native import Effort
 from pessimal.milp.programs import Range, pessimistic_program
 from pessimal.milp.solvers import find_solver
 from pessimal.milp.standard_form import standard_form
@@ -63,7 +64,7 @@ def plain_objective(problem: TuningProblem, cap: float, solver: str) -> float:
         problem, Budget(), np.ones(problem.n_val, dtype=np.bool_), Range((1.0, 1.0), (0.0, cap))
     )
     form = standard_form(program)
-    answer = find_solver(solver).solve(form.matrices, float("inf"))
+    answer = find_solver(solver).solve(form.matrices, Effort(float("inf")))
     assert answer.status is Status.OPTIMAL
     assert answer.x is not None
     return float(form.matrices.cost @ answer.x)

@@ -22,12 +22,12 @@ import json
 import sys
 
 import pessimal.search.tree
-import pessimal.worst.hinges
+import pessimal.worst.tree
 
 sys.path.append(sys.argv[1])
 from test_uncompiled import answers
 
-files = [pessimal.search.tree.__file__, pessimal.worst.hinges.__file__]
+files = [pessimal.search.tree.__file__, pessimal.worst.tree.__file__]
 json.dump({"files": files, "answers": answers()}, sys.stdout)
 """
 
@@ -90,7 +90,7 @@ def test_plain_python_gives_the_same_answers(tmp_path: Path) -> None:
     )
     plain = json.loads(run.stdout)
     copy = tmp_path / "pessimal"
-    assert plain["files"] == [str(copy / "search" / "tree.py"), str(copy / "worst" / "hinges.py")]
+    assert plain["files"] == [str(copy / "search" / "tree.py"), str(copy / "worst" / "tree.py")]
     expected = answers()
     assert plain["answers"] == expected
     assert sum(int(str(answer["nodes"])) for answer in expected.values()) > 20

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pessimal.errors import InvalidInputError
-from pessimal.tabular import read_source
+from pessimal.tabular import read_source, with_labels
 
 
 def written(folder: Path, content: str | bytes, name: str = "data.csv") -> str:
@@ -81,3 +81,18 @@ def test_a_missing_file_or_a_folder_is_refused_by_name(tmp_path: Path) -> None:
     for name in (str(tmp_path), str(tmp_path / "nowhere.csv")):
         with pytest.raises(InvalidInputError, match=r"cannot be read .*; pass the path of a CSV"):
             read_source(name)
+
+
+def test_a_question_mark_is_a_missing_cell_and_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "uci.csv"
+    path.write_text("dose,pet,y\n1.5,dog,0\n?,?,1\n2, ? ,?\n3,why?,1\n", "utf-8")
+    source = read_source(str(path))
+    assert source.frame["dose"].isna().tolist() == [False, True, False, False]
+    assert source.frame["pet"].dropna().tolist() == ["dog", "why?"]
+    assert source.frame["y"].dropna().tolist() == [0, 1, 1]
+    assert source.notes == (
+        "Cells with a ? in 'dose', taken as missing: 1.",
+        "Cells with a ? in 'pet', taken as missing: 2.",
+        "Cells with a ? in 'y', taken as missing: 1.",
+    )
+    assert with_labels(source, "y").notes[:3] == source.notes

@@ -69,6 +69,15 @@ def test_text_is_refused_unless_asked_to_be_encoded() -> None:
     np.testing.assert_array_equal(recipe.features(frame).to_numpy(), expected)
 
 
+def test_numbers_with_a_few_texts_among_them_are_refused_with_the_cell() -> None:
+    frame = pd.DataFrame({"dose": ["1.017", "unknown", "2", "3"]}, index=[1, 2, 3, 4])
+    expected = (
+        r"'dose' holds numbers, but 'unknown' in row 2 \(.*: 1 of 4\).*--missing drop or fill"
+    )
+    with pytest.raises(InvalidInputError, match=expected):
+        make_recipe(frame, "drop", "refuse")
+
+
 def test_text_with_too_many_values_is_refused() -> None:
     frame = pd.DataFrame({"name": [f"person {k}" for k in range(21)]})
     with pytest.raises(InvalidInputError, match="21 different texts, more than the 20"):
@@ -173,3 +182,14 @@ def test_too_few_rows_of_a_class_are_refused() -> None:
     rows = complete_rows(table, np.arange(3), Recipe((Column("x"),)), "tune on")
     with pytest.raises(InvalidInputError, match=r"class 'b' has 1 complete row\(s\) to tune on"):
         require_both_classes(table, rows, "tune on")
+
+
+def test_a_column_that_counts_the_rows_is_used_with_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(100, 130), "age": rng.integers(20, 80, 30), "t": 0.5})
+    frame["t"] = np.arange(30) + 0.25
+    recipe = make_recipe(frame, "drop", "refuse")
+    assert recipe.feature_names == ("id", "age", "t")
+    [note] = recipe.notes
+    assert note.startswith("'id' grows with every row")
+    assert "--drop 'id'" in note

@@ -87,16 +87,14 @@ def test_an_infeasible_row_can_be_restored() -> None:
 
 
 def test_an_integer_program_meets_its_bound() -> None:
-    answer = solve_integer(
-        one_row([1.0, 3.0], 1.5, 9.0, integer=True), np.array([4.0, 0.0]), np.inf
-    )
+    answer = solve_integer(one_row([1.0, 3.0], 1.5, 9.0, integer=True), np.inf)
     assert answer.x is not None
     assert answer.x == pytest.approx([2.0, 0.0])
     assert answer.bound == pytest.approx(2.0)
 
 
 def test_no_time_leaves_no_wrong_bound() -> None:
-    answer = solve_integer(one_row([1.0, 3.0], 1.5, 9.0, integer=True), np.array([4.0, 0.0]), -1.0)
+    answer = solve_integer(one_row([1.0, 3.0], 1.5, 9.0, integer=True), -1.0)
     assert answer.bound <= 2.0
 
 
@@ -111,3 +109,30 @@ def test_a_scheduler_started_with_more_threads_does_no_harm() -> None:
         assert WarmProgram(one_row([1.0, 1.0], 1.0, 2.0)).minimise().sum() == pytest.approx(1.0)
     finally:
         highspy.Highs.resetGlobalScheduler(True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_from_the_multipliers_is_the_least_cost(seed: int) -> None:
+    program = random_program(seed)
+    simplex = WarmProgram(program)
+    simplex.minimise()
+    expected = scipy_value(program, program.cost, program.row_upper)
+    bound = simplex.lower_bound(program.lower, program.upper)
+    assert expected - 1e-8 <= bound <= expected
+
+
+@pytest.mark.parametrize("exponent", [-10, -6, 6, 10])
+def test_programs_in_odd_units_have_the_same_optimum(exponent: int) -> None:
+    program = random_program(7)
+    units = np.where(np.arange(8) % 3 == 0, 10.0**exponent, 1.0)
+    scaled = Program(
+        cost=program.cost * units,
+        matrix=program.matrix * units,
+        row_lower=program.row_lower,
+        row_upper=program.row_upper,
+        lower=program.lower / units,
+        upper=program.upper / units,
+    )
+    x = WarmProgram(scaled).minimise()
+    expected = scipy_value(program, program.cost, program.row_upper)
+    assert scaled.cost @ x == pytest.approx(expected, abs=1e-8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -129,7 +131,7 @@ def test_a_margin_on_the_threshold_is_not_counted() -> None:
     # With a budget b moves either way: one of the two goes wrong, never both.
     worst = worst_case(problem, 1.0, Budget(absolute=0.2), loss="zero_one")
     assert worst.value == pytest.approx(0.5)
-    assert worst.upper_bound == pytest.approx(1.0)
+    assert worst.upper_bound == pytest.approx(0.5)
 
 
 def test_the_zero_model_in_the_set_is_not_overcounted() -> None:
@@ -174,3 +176,66 @@ def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
         worst_case(problem, 1.0, method="flip", flipped=[0, 1])
     with pytest.raises(InvalidInputError, match="flipped marks no point"):
         worst_case(problem, 1.0, method="flip", flipped=[False] * 5)
+
+
+class TestWhatAFeasibleModelContradicts:
+    """Answers that were once proved and wrong, each beside a model that says so."""
+
+    def test_a_count_over_integer_columns_is_the_largest(self) -> None:
+        problem = TuningProblem(
+            [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]],
+            [1, -1],
+            [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 1.0, 1.0]],
+            [1, -1, -1, -1],
+        )
+        w, b = np.array([0.0, -1.0, -1.0]), -2.0
+        assert problem.train_loss(w, b) == least_loss(problem, 1.0).value == 1.0
+        assert (problem.y_val * (problem.X_val @ w - b) < 1.0).all()
+        worst = worst_case(problem, 1.0, loss="margin")
+        assert worst.value == worst.upper_bound == 1.0
+
+    def test_a_count_is_what_some_model_of_the_set_attains(self) -> None:
+        X, y = [[1.0], [0.0], [2.0], [-2.0]], [1, -1, 1, -1]
+        problem = TuningProblem(X, y, [[0.0], [0.0], [0.0], [1.0]], [-1, 1, 1, -1])
+        budget = Budget(relative=10.0)
+        assert in_near_optimal_set(problem, np.array([0.27]), 0.1, np.array([0.27]), budget)
+        worst = worst_case(problem, 0.27, budget, loss="zero_one")
+        assert worst.value == worst.upper_bound == 0.75
+
+    def test_a_point_of_small_weight_does_not_amplify_the_slack_of_the_budget(self) -> None:
+        # The heavy point fixes the score at -1; (1 + 1)·2e-8 lets the light one push it to -3.
+        problem = TuningProblem(
+            [[1.0], [1.0]], [-1, 1], [[1.0], [1.0]], [-1, 1], train_weight=[1.0, 1e-8]
+        )
+        worst = worst_case(problem, 1.0, Budget(relative=1.0))
+        assert worst.value == pytest.approx(2.0, abs=1e-6)
+        assert worst.upper_bound == pytest.approx(2.0, abs=1e-6)
+
+    @pytest.mark.parametrize("seed", range(2))
+    def test_a_bound_is_there_where_the_cuts_of_the_budget_are_too_few(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(260, 20)), rng.choice([-1.0, 1.0], 260)
+        problem, budget = TuningProblem(X[:130], y[:130], X[130:], y[130:]), Budget(0.2)
+        worst = worst_case(problem, 0.75, budget, node_limit=1)
+        assert best_case(problem, 0.75, budget).value <= worst.value <= worst.upper_bound
+        assert np.isfinite(worst.upper_bound)
+        assert in_near_optimal_set(problem, worst.coef, -worst.intercept, np.full(20, 0.75), budget)
+
+
+@settings(max_examples=40)
+@given(problem=problems(), budget=budgets(), data=st.data())
+def test_light_points_train_as_light_points(
+    problem: TuningProblem, budget: Budget, data: st.DataObject
+) -> None:
+    box = data.draw(boxes(problem))
+    light = data.draw(st.integers(2, max(2, problem.n_train - 1)))
+    weight = problem.train_weight.copy()
+    weight[light:] *= 1e-7
+    light_problem = replace(problem, train_weight=weight)
+    worst = worst_case(light_problem, box, budget)
+    trained = least_loss(light_problem, box)
+    limit = budget.limit(trained.value)
+    loss = light_problem.train_loss(worst.coef, -worst.intercept)
+    assert loss <= limit + 1e-8 * light_problem.loss_unit(limit)
+    assert worst.upper_bound >= worst.value
+    assert trained.lower_bound <= trained.value <= trained.lower_bound + 1e-8

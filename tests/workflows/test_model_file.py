@@ -28,7 +28,7 @@ NO_NUMBER: list[Any] = [None, "1", True, [], {}]
 NO_THREE_NUMBERS: list[Any] = [*NO_NUMBER, [1, 2], [1, 2, 3, 4], [1, 2, "3"], [1, 2, True]]
 WRONG_VALUES: dict[str, list[Any]] = {
     "format": [*NO_TEXT, "other"],
-    "version": [None, "1", 2, 1.5, [1], {}],
+    "version": [None, True, "1", 2, 1.0, 1.5, [1], {}],
     "target": NO_TEXT,
     "classes": [None, "ab", 1, {}, [], ["a"], ["a", None], [["a"], "b"]],
     "columns": [None, "a", 1, {}, ["a"], [{}], [{"name": 1}], [{"name": "a", "fill": "b"}]],
@@ -132,6 +132,15 @@ def test_what_is_not_json_or_no_object_is_refused(tmp_path: Path, text: str) -> 
     path = tmp_path / "model.json"
     path.write_text(text, "utf-8")
     with pytest.raises(InvalidInputError, match=r"is not (JSON|a model file)"):
+        read_model(path)
+
+
+@pytest.mark.parametrize("name", ["intercept", "name"])
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path, name: str) -> None:
+    text = json.dumps(content(tmp_path))
+    path = tmp_path / "twice.json"
+    path.write_text(text.replace(f'"{name}":', f'"{name}": null, "{name}":'), "utf-8")
+    with pytest.raises(InvalidInputError, match=f"the name '{name}' stands more than once"):
         read_model(path)
 
 

@@ -81,7 +81,7 @@ def test_out_of_time_the_run_is_usable_and_says_so() -> None:
 
 
 def test_interrupting_the_audit_keeps_the_tuned_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[float | None] = []
+    limits: list[float] = []
     real = audit
 
     def interrupted_once(*arguments: object, **options: object) -> object:
@@ -92,7 +92,8 @@ def test_interrupting_the_audit_keeps_the_tuned_model(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(tune, "audit", interrupted_once)
     run = tune_table(table(), Settings(test_size=0.95, time_limit=50.0))
-    assert limits == [50.0, tune.SECONDS_AFTER_INTERRUPTION]
+    assert 0.0 < limits[0] <= 50.0  # what tuning left
+    assert limits[1:] == [tune.SECONDS_AFTER_INTERRUPTION]
     assert run.model.guarantee
 
 
@@ -123,3 +124,43 @@ def test_rows_too_few_to_audit_are_refused(tmp_path: Path) -> None:
     path.write_text("x,kind\n1,a\n2,b\n", "utf-8")
     with pytest.raises(InvalidInputError, match="class 'a' has 1 complete row"):
         audit_table(with_labels(read_source(str(path)), "kind"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([0, 1], (0, 1)),
+        ([0.0, 1.0], (0, 1)),
+        ([0.5, 2.0], (0.5, 2)),
+        ([False, True], (False, True)),
+        (["no", "yes"], ("no", "yes")),
+        (["0", "yes"], ("0", "yes")),
+        ([0, 1.0, None], (0, 1)),
+        ([False, True, None], (False, True)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("box", [None, 1.0])
+def test_a_target_of_any_two_classes_is_audited(
+    labels: list[object], classes: tuple[object, object], box: float | None
+) -> None:
+    n = 8 * len(labels)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=n), "y": pd.Series(labels * 8, dtype=object)})
+    frame["y"] = frame["y"].infer_objects()
+    report = audit_table(with_labels(Source("toy", frame), "y"), box=box)
+    assert report.classes == classes
+    assert [type(label) for label in report.classes] == [type(label) for label in classes]
+    assert set(report.labels) == set(classes)
+    assert report.n_train + report.n_val == 16
+
+
+def test_of_many_features_those_without_weight_share_a_line() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(24, 40)), columns=[f"f{k}" for k in range(40)])
+    frame["y"] = frame["f7"] > 0.0
+    run = tune_table(with_labels(Source("wide", frame), "y"), Settings(time_limit=5.0))
+    lines = words.feature_table(run)
+    limits = np.array(run.model.box)
+    assert len(lines) == 3 + np.sum(limits > 0.0)
+    assert lines[-2] == (f"{np.sum(limits == 0.0)} other features", "0.0000", "0")

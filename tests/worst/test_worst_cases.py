@@ -37,7 +37,7 @@ def found(cases: WorstCases, box: Vector) -> Worst:
 
 def by_highs(problem: TuningProblem, box: Vector, budget: Budget) -> float:
     """Largest loss by the mixed-integer program."""
-    return largest_hinge(near_optimal(problem, box, budget), np.inf).upper_bound
+    return largest_hinge(near_optimal(problem, box, budget), np.inf)
 
 
 def random_boxes(problem: TuningProblem, seed: int, n: int) -> list[Vector]:

@@ -7,32 +7,31 @@ loss on the training data and ``L_T*`` its least value in the box.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from pessimal.auditing.extremes import (
-    Clock,
-    best_error,
-    discrepancy,
-    error,
-    growing_ends,
-    score_ranges,
-)
+from pessimal.auditing.clock import Clock
+from pessimal.auditing.extremes import Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
-from pessimal.errors import InvalidInputError
-from pessimal.fitted import LinearModel, read_linear_model
+from pessimal.errors import InvalidInputError, SolverError
+from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.labels import two_classes
-from pessimal.problem import Budget
-from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.problem import Budget, TuningProblem
+from pessimal.tolerances import OPTIMAL_GAP, STRICT
 from pessimal.training import least_loss
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
+
+TIME_LIMIT = 60.0
+"""Seconds for an audit unless told otherwise."""
 
 
 def audit(
@@ -44,7 +43,8 @@ def audit(
     epsilon: float = 0.0,
     delta: float = 0.0,
     epsilons: Iterable[float] | None = None,
-    time_limit: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
+    verbose: bool = False,
 ) -> AuditReport:
     """Best and worst on validation data of all linear models that train about as well as the best.
 
@@ -66,8 +66,11 @@ def audit(
     epsilons : iterable of float, optional
         Where to compute the curves against ε; by default 0, 0.05, 0.1, 0.2 and 0.4. `epsilon`
         itself is added.
-    time_limit : float, optional
-        Seconds for the whole audit; what time cuts short keeps valid bounds.
+    time_limit : float or None, default=60.0
+        Seconds for the whole audit, None for no limit. What time or Ctrl-C cuts short keeps valid
+        bounds, and the report says so.
+    verbose : bool, default=False
+        Whether to write to standard error, once a second, what the audit is at.
 
     Returns
     -------
@@ -82,9 +85,12 @@ wrong on your validation data.
     """
     study = read_study(X_train, y_train, X_val, y_val, box, two_classes("y_train", y_train))
     budget = _budget(epsilon, delta)
-    trained = least_loss(study.problem, study.box)
-    reference = LinearModel(trained.w, -trained.b, study.classes, "a training optimum")
-    return _report(study, budget, reference, trained.value, epsilons, time_limit, ())
+    grid = _grid(epsilons, budget.relative)
+    with Clock(time_limit, verbose) as clock:
+        clock.begin("training")
+        trained = least_loss(study.problem, study.box)
+        reference = LinearModel(trained.w, -trained.b, study.classes, "a training optimum")
+        return _report(study, budget, reference, trained.value, grid, clock, ())
 
 
 def audit_estimator(
@@ -95,7 +101,8 @@ def audit_estimator(
     y_val: ArrayLike,
     epsilon: float = 0.0,
     epsilons: Iterable[float] | None = None,
-    time_limit: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
+    verbose: bool = False,
 ) -> AuditReport:
     """Audit a fitted linear classifier, together with all models no larger that train no worse.
 
@@ -108,8 +115,9 @@ def audit_estimator(
     model : estimator
         Fitted LogisticRegression, LinearSVC, SGDClassifier or another linear classifier of two
         classes; or a Pipeline that ends in one, whose earlier steps are applied to the data. Box
-        and scores are then in the units of the last step.
-    X_train, y_train, X_val, y_val, epsilon, epsilons, time_limit
+        and scores are then in the units of the last step. Of a fitted search such as GridSearchCV
+        the ``best_estimator_`` is audited.
+    X_train, y_train, X_val, y_val, epsilon, epsilons, time_limit, verbose
         As in `audit`; the classes are those of the model.
 
     Returns
@@ -125,6 +133,7 @@ def audit_estimator(
     >>> report.best_loss.value <= report.reference.loss <= report.worst_loss.value
     True
     """
+    model = fitted_best(model)
     if isinstance(model, Pipeline):
         linear = read_linear_model(model[-1])
         X_train, X_val = through_steps(model, X_train), through_steps(model, X_val)
@@ -137,17 +146,21 @@ def audit_estimator(
             "point, so there is nothing to audit"
         )
     study = read_study(X_train, y_train, X_val, y_val, size, linear.classes)
-    least = least_loss(study.problem, study.box).value
-    missed = study.problem.train_loss(linear.coef, -linear.intercept) - least
-    budget = _budget(epsilon, max(0.0, missed))
-    note = (
-        f"The box is |coef_| of the audited {linear.name}, and delta = {budget.absolute:.4g} is "
-        "the mean hinge loss by which it misses the least training loss in that box: the models "
-        "audited have coefficients no larger and train no worse than it does, and it is one of "
-        "them."
-    )
-    named = replace(linear, name=f"the audited {linear.name}")
-    return _report(study, budget, named, least, epsilons, time_limit, (note,))
+    budget = _budget(epsilon, 0.0)
+    grid = _grid(epsilons, budget.relative)
+    with Clock(time_limit, verbose) as clock:
+        clock.begin("training")
+        least = least_loss(study.problem, study.box).value
+        missed = study.problem.train_loss(linear.coef, -linear.intercept) - least
+        budget = replace(budget, absolute=max(0.0, missed))
+        note = (
+            f"The box is |coef_| of the audited {linear.name}, and delta = {budget.absolute:.4g} "
+            "is the mean hinge loss by which it misses the least training loss in that box: the "
+            "models audited have coefficients no larger and train no worse than it does, and it "
+            "is one of them."
+        )
+        named = replace(linear, name=f"the audited {linear.name}")
+        return _report(study, budget, named, least, grid, clock, (note,))
 
 
 def _report(
@@ -155,44 +168,37 @@ def _report(
     budget: Budget,
     model: LinearModel,
     least: float,
-    epsilons: Iterable[float] | None,
-    time_limit: float | None,
+    grid: list[float],
+    clock: Clock,
     notes: tuple[str, ...],
 ) -> AuditReport:
     problem, box = study.problem, study.box
-    grid = _grid(epsilons, budget.relative)
-    branching = 2 * len(grid) + 2
-    clock = Clock(time_limit, programs=2 * branching)
-    # Half of the time if need be: what the report says of single points hangs on them.
-    scores = score_ranges(problem, box, budget, clock.share(branching))
-    ends = growing_ends(problem, box, budget, grid, scores, clock)
-    here = ends[grid.index(budget.relative)]
-    if not scores.found.all():
-        notes += (
-            f"Time ran out before the score ranges of the last {np.sum(~scores.found)} validation "
-            "rows were found. Theirs are wider than they need be, so some of these rows may be "
-            "called ambiguous without being so.",
-        )
+    known = Extremes(problem, box, budget, grid, least, model)
+    ended = _refine(known, clock)
     if least <= OPTIMAL_GAP and any(grid):
-        notes += (
+        ended.notes += (
             "The training data can be fitted without loss in this box, so a relative budget "
             "(epsilon) changes nothing; allow an absolute one (delta).",
         )
+    losses = [end.known() for end in known.worst_loss]
+    errors = [end.known() for end in known.worst_error]
     return AuditReport(
-        best_loss=here.best_loss,
-        worst_loss=here.worst_loss,
-        best_error=best_error(problem, box, budget, here, scores, clock),
-        worst_error=here.worst_error,
-        discrepancy=discrepancy(problem, box, budget, model, scores, clock),
-        score_low=scores.low,
-        score_high=scores.high,
+        best_loss=known.best_loss[known.here].known(),
+        worst_loss=losses[known.here],
+        best_error=known.best_error.known(),
+        worst_error=errors[known.here],
+        discrepancy=known.discrepancy.known(),
+        score_low=known.low,
+        score_high=known.high,
+        found_low=known.found_low,
+        found_high=known.found_high,
         curve=Curve(
             epsilons=np.array(grid),
-            best_loss=np.array([end.best_loss.value for end in ends]),
-            worst_loss=np.array([end.worst_loss.value for end in ends]),
-            worst_loss_bound=np.array([end.worst_loss.bound for end in ends]),
-            worst_error=np.array([end.worst_error.value for end in ends]),
-            worst_error_bound=np.array([end.worst_error.bound for end in ends]),
+            best_loss=np.array([end.value for end in known.best_loss]),
+            worst_loss=np.array([end.value for end in losses]),
+            worst_loss_bound=np.array([end.bound for end in losses]),
+            worst_error=np.array([end.value for end in errors]),
+            worst_error_bound=np.array([end.bound for end in errors]),
         ),
         reference=ReferenceModel(
             name=model.name,
@@ -200,7 +206,7 @@ def _report(
             intercept=model.intercept,
             train_loss=problem.train_loss(model.coef, -model.intercept),
             loss=problem.val_loss(model.coef, -model.intercept),
-            error=error(problem, model.coef, model.intercept),
+            error=_error(problem, model),
             scores=problem.X_val @ model.coef + model.intercept,
         ),
         least_train_loss=least,
@@ -212,8 +218,89 @@ def _report(
         labels=study.labels,
         feature_names=study.feature_names,
         index=study.index,
-        notes=notes,
+        stopped=ended.early,
+        notes=(*notes, *ended.notes),
     )
+
+
+@dataclass
+class _Ended:
+    """How an audit ended: whether time or Ctrl-C cut something short, and what to say of it."""
+
+    early: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def _refine(known: Extremes, clock: Clock) -> _Ended:
+    """Improve what is known, the most important first, until all is known or time is up."""
+    ended = _Ended()
+    others = [k for k in range(len(known.budgets)) if k != known.here]
+    searches: list[tuple[str, Callable[[float | None], None]]] = [
+        ("worst loss", partial(known.find_worst_loss, known.here)),
+        ("worst error", partial(known.find_worst_error, known.here)),
+        ("best error", known.find_best_error),
+        ("discrepancy", known.find_discrepancy),
+    ]
+    for k in others:
+        at = f"at epsilon {known.budgets[k].relative:g}"
+        searches += [
+            (f"worst loss {at}", partial(known.find_worst_loss, k)),
+            (f"worst error {at}", partial(known.find_worst_error, k)),
+        ]
+    cause = "Time ran out"
+    try:
+        for k in (known.here, *others):
+            if clock.begin("best loss"):
+                _attempt(ended, "The best loss", partial(known.find_best_loss, k))
+            ended.early |= clock.over
+        # Half of the time if need be: what the report says of single points depends on them.
+        half = clock.after(0.5)
+        ranges = partial(
+            known.find_ranges, lambda at: clock.begin(at) and time.perf_counter() < half
+        )
+        _attempt(ended, "The score ranges", ranges)
+        for k, (name, search) in enumerate(searches):
+            if not clock.begin(name):
+                ended.early = True
+                break
+            seconds = clock.share(1.0 / (len(searches) - k))
+            end = clock.after(1.0 / (len(searches) - k))
+            _attempt(ended, f"The {name}", partial(search, seconds))
+            ended.early |= time.perf_counter() >= end
+        _attempt(ended, "The score ranges", partial(known.find_ranges, clock.begin))
+    except KeyboardInterrupt:
+        cause = "Ctrl-C came"
+        ended.early = True
+    known.bound_by_ranges()
+    unsolved = int(np.sum(~known.solved))
+    ended.early |= unsolved > 0
+    if unsolved:
+        ended.notes += (
+            f"{cause} before the score ranges of {unsolved} of {known.problem.n_val} validation "
+            "rows were found. Of their scores there are those of models that were found, and "
+            "bounds that no model passes.",
+        )
+    elif ended.early:
+        ended.notes += (
+            f"{cause} before every search had ended. Where found and proved differ, the truth lies "
+            "between them.",
+        )
+    return ended
+
+
+def _attempt(ended: _Ended, name: str, step: Callable[[], None]) -> None:
+    """Take a step; if its program fails, what was known before still holds."""
+    try:
+        step()
+    except SolverError as failure:
+        ended.early = True
+        note = f"{name} could not be computed, so its bound is a coarse one: {failure}."
+        ended.notes += (note,) if note not in ended.notes else ()
+
+
+def _error(problem: TuningProblem, model: LinearModel) -> float:
+    margins = problem.y_val * (problem.X_val @ model.coef + model.intercept)
+    return float(problem.val_weight[margins < -STRICT].sum())
 
 
 def _budget(epsilon: float, delta: float) -> Budget:

@@ -1,8 +1,12 @@
-"""The extremes of the near-optimal set Ψ on the validation data.
+"""The extremes of the near-optimal set Ψ on the validation data, as far as they are known.
+
+Known are models of Ψ that were found, and bounds that no model of Ψ passes. The first of both cost
+nothing: the reference model, and what box and training limit allow by themselves. Every method
+improves one or the other and leaves all numbers valid, so an audit may end between any two steps.
 
 The best loss and every score range are linear programs. The worst loss is a branch and bound, the
-best and the worst error and the discrepancy are mixed-integer programs, all with proved bounds
-(`pessimal.worst_case`).
+best and the worst error and the discrepancy are counting programs (`pessimal.worst_case`). A model
+that one of them finds is judged by all measures.
 
 An error is ``y·score < 0``, so a score of 0 is none. Models that gain by such a score alone are
 not looked for, but the bounds allow for them.
@@ -11,190 +15,219 @@ not looked for, but the bounds allow for them.
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from pessimal.auditing.report import ExtremeModel
-from pessimal.errors import InvalidInputError
 from pessimal.fitted import LinearModel
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
-from pessimal.tolerances import STRICT
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge, margin_rows
+from pessimal.tolerances import BUDGET_SLACK, STRICT
 from pessimal.training import best_case, worst_case
-from pessimal.training.near_optimal import near_optimal, row_ranges
+from pessimal.training.near_optimal import BoxModels, near_optimal, row_ranges
+from pessimal.worst.program import coarse_ranges
 
 
-@dataclass(frozen=True, eq=False)
-class Ends:
-    """Both ends of the losses at one budget."""
+@dataclass
+class End:
+    """One end of a range: the furthest model found, and how far any could be."""
 
-    best_loss: ExtremeModel
-    worst_loss: ExtremeModel
-    worst_error: ExtremeModel
+    side: float  # 1 where the largest is sought, −1 where the least is
+    value: float
+    bound: float
+    coef: Vector
+    intercept: float
 
+    def meet(self, values: Vector, models: Matrix) -> None:
+        """Keep the furthest of some models ``(coef, intercept)``."""
+        k = int(np.argmax(self.side * values))
+        if self.side * values[k] > self.side * self.value:
+            self.value = float(values[k])
+            self.coef, self.intercept = models[k, :-1].copy(), float(models[k, -1])
 
-class Clock:
-    """Shares what is left of a time limit among the programs still to be solved."""
+    def limit(self, bound: float) -> None:
+        """Take note that no model is further than `bound`."""
+        self.bound = self.side * min(self.side * self.bound, self.side * bound)
 
-    def __init__(self, seconds: float | None, programs: int) -> None:
-        if seconds is not None and not seconds > 0.0:
-            raise InvalidInputError(
-                f"time_limit is {seconds!r}; pass a positive number of seconds or None"
-            )
-        self._deadline = None if seconds is None else time.perf_counter() + seconds
-        self._programs = programs
-
-    def share(self, programs: int = 1) -> float | None:
-        """Seconds for the next program, or for the next few together."""
-        if self._deadline is None:
-            return None
-        left = max(self._deadline - time.perf_counter(), 1e-9)
-        share = left * programs / self._programs
-        self._programs -= programs
-        return share
+    def known(self) -> ExtremeModel:
+        """Return what is known; rounding may put a bound short of a model that was found."""
+        bound = self.side * max(self.side * self.bound, self.side * self.value)
+        return ExtremeModel(self.value, bound, self.coef, self.intercept)
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Least and largest score of each validation point; where not `found`, bounds on them."""
+class Extremes:
+    """What is known of Ψ at one budget, and of the ends of its losses at other ε.
 
-    low: Vector
-    high: Vector
-    found: Mask
+    Parameters
+    ----------
+    problem : TuningProblem
+    box : ndarray of shape (p,)
+    budget : Budget
+    grid : list of float
+        The ε of the curves, increasing; that of `budget` is one of them.
+    least : float
+        Least training loss in the box.
+    reference : LinearModel
+        A model of Ψ, whatever the ε.
 
-
-def score_ranges(
-    problem: TuningProblem, box: Vector, budget: Budget, seconds: float | None
-) -> Scores:
-    """Ranges of the scores over Ψ, of as many points as there is time for."""
-    deadline = math.inf if seconds is None else time.perf_counter() + seconds
-    rows = margin_rows(problem.X_val, np.ones(problem.n_val))
-    low, high, ends = row_ranges(near_optimal(problem, box, budget), rows, deadline)
-    return Scores(low, high, np.arange(problem.n_val) < len(ends) // 2)
-
-
-def growing_ends(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    grid: list[float],
-    scores: Scores,
-    clock: Clock,
-) -> list[Ends]:
-    """Both ends at each ε of the grid, smallest first.
-
-    A model of a smaller budget is one of a larger, so the better of the two stands, and so does the
-    bound of the larger: that keeps the curves monotone even when time is short. For the same reason
-    the scores, which are those of `budget`, hold for every smaller one.
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_val,)
+        No model of Ψ gives a validation point a score beyond.
+    found_low, found_high : ndarray of shape (n_val,)
+        Least and largest score among the models found.
+    solved : ndarray of bool of shape (n_val,)
+        Points whose range is known exactly.
     """
-    ends: list[Ends] = []
-    for epsilon in grid:
-        at = replace(budget, relative=epsilon)
-        best = best_case(problem, box, at)
-        known = scores if epsilon <= budget.relative else None
-        now = Ends(
-            ExtremeModel(best.value, best.value, best.coef, best.intercept),
-            _worst(problem, box, at, "hinge", known, clock),
-            _worst(problem, box, at, "zero_one", known, clock),
-        )
-        if ends:
-            now = Ends(
-                min(now.best_loss, ends[-1].best_loss, key=lambda end: end.value),
-                _larger(now.worst_loss, ends[-1].worst_loss),
-                _larger(now.worst_error, ends[-1].worst_error),
-            )
-        ends.append(now)
-    for k in reversed(range(len(ends) - 1)):
-        ends[k] = Ends(
-            ends[k].best_loss,
-            _no_more_than(ends[k].worst_loss, ends[k + 1].worst_loss.bound),
-            _no_more_than(ends[k].worst_error, ends[k + 1].worst_error.bound),
-        )
-    return ends
 
+    def __init__(
+        self,
+        problem: TuningProblem,
+        box: Vector,
+        budget: Budget,
+        grid: list[float],
+        least: float,
+        reference: LinearModel,
+    ) -> None:
+        self.problem, self.box = problem, box
+        self.budgets = [replace(budget, relative=epsilon) for epsilon in grid]
+        self.here = grid.index(budget.relative)
+        self.rows = margin_rows(problem.X_val, np.ones(problem.n_val))
+        scores = problem.X_val @ reference.coef + reference.intercept
+        self.predicted = np.where(scores > 0.0, 1.0, -1.0)
+        self.found_low, self.found_high = scores.copy(), scores.copy()
+        self.solved = np.zeros(problem.n_val, dtype=np.bool_)
+        self._models: BoxModels | None = None
 
-def _no_more_than(end: ExtremeModel, bound: float) -> ExtremeModel:
-    return replace(end, bound=min(end.bound, bound))
+        def end(side: float) -> End:
+            start = -side * math.inf
+            return End(side, start, -start, reference.coef, reference.intercept)
 
+        self.best_loss = [end(-1.0) for _ in grid]
+        self.worst_loss = [end(1.0) for _ in grid]
+        self.worst_error = [end(1.0) for _ in grid]
+        self.best_error, self.discrepancy = end(-1.0), end(1.0)
+        self._meet(0, np.append(reference.coef, reference.intercept)[None])
+        for k in reversed(range(len(grid))):
+            limit = self.budgets[k].limit(least) + BUDGET_SLACK
+            low, high = coarse_ranges(problem, box, limit, self.rows)
+            self._bound_losses(k, low, high)
+            if k == self.here:
+                self.low, self.high = low, high
 
-def _larger(now: ExtremeModel, before: ExtremeModel) -> ExtremeModel:
-    if now.value >= before.value:
-        return now
-    return replace(before, bound=max(now.bound, before.value))
+    def find_best_loss(self, k: int) -> None:
+        """Solve for the least validation loss at an ε of the grid."""
+        best = best_case(self.problem, self.box, self.budgets[k])
+        self._meet(k, np.append(best.coef, best.intercept)[None])
+        for end in self.best_loss[: k + 1]:
+            end.limit(best.value)
 
+    def find_ranges(self, running: Callable[[str], bool]) -> None:
+        """Find score ranges while there is time: first those that decide who is ambiguous.
 
-def _worst(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    loss: Literal["hinge", "zero_one"],
-    scores: Scores | None,
-    clock: Clock,
-) -> ExtremeModel:
-    worst = worst_case(problem, box, budget, loss=loss, time_limit=clock.share())
-    bound = worst.upper_bound
-    if scores is not None:
-        bound = max(worst.value, min(bound, _most(problem, loss, scores)))
-    if loss == "zero_one":
-        # All points weigh the same, so errors come in whole points.
-        n = problem.n_val
-        bound = max(worst.value, math.floor(bound * n + STRICT) / n)
-    return ExtremeModel(worst.value, bound, worst.coef, worst.intercept)
+        Parameters
+        ----------
+        running : callable
+            Is told how far this is before each point, and says whether to go on.
+        """
+        n = self.problem.n_val
+        while not self.solved.all() and running(f"score ranges, {self.solved.sum()} of {n} rows"):
+            if self._models is None:
+                self._models = near_optimal(self.problem, self.box, self.budgets[self.here])
+                continue
+            waiting = self.undecided & ~self.solved
+            row = int(np.argmax(waiting if waiting.any() else ~self.solved))
+            low, high, ends = row_ranges(self._models, self.rows[row : row + 1])
+            self._meet(self.here, ends * np.append(np.ones(len(self.box)), -1.0))
+            self.low[row], self.high[row] = low[0], high[0]
+            self.found_low[row], self.found_high[row] = low[0], high[0]
+            self.solved[row] = True
 
+    @property
+    def undecided(self) -> Mask:
+        """Points whose class may or may not be the same for all models of Ψ."""
+        possible = (self.low < -STRICT) & (self.high > STRICT)
+        return possible & ~((self.found_low < -STRICT) & (self.found_high > STRICT))
 
-def _most(problem: TuningProblem, loss: Literal["hinge", "zero_one"], scores: Scores) -> float:
-    """Return the loss if every margin were the least of its point: no model has a larger one."""
-    margins = np.where(problem.y_val > 0.0, scores.low, -scores.high)
-    if loss == "hinge":
-        return float(problem.val_weight @ hinge(margins))
-    return float(problem.val_weight[margins < -STRICT].sum())
+    def find_worst_loss(self, k: int, seconds: float | None) -> None:
+        """Search for the largest validation loss at an ε of the grid."""
+        worst = worst_case(self.problem, self.box, self.budgets[k], time_limit=seconds)
+        self._meet(k, np.append(worst.coef, worst.intercept)[None])
+        for end in self.worst_loss[: k + 1]:
+            end.limit(worst.upper_bound)
 
+    def find_worst_error(self, k: int, seconds: float | None) -> None:
+        """Search for the largest error at an ε of the grid."""
+        bound = self._count(self.problem, k, seconds)
+        for end in self.worst_error[: k + 1]:
+            end.limit(bound)
 
-def best_error(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    here: Ends,
-    scores: Scores,
-    clock: Clock,
-) -> ExtremeModel:
-    """Least error over Ψ: as many points right as can be, i.e. wrong with labels flipped.
+    def find_best_error(self, seconds: float | None) -> None:
+        """Search for the least error: as many points right as can be, i.e. wrong when flipped.
 
-    The bound of the flipped problem leaves out points whose margin can reach 0 but not exceed it;
-    they are no errors either, so they are added, and with them those of which it is not known.
-    """
-    right = _worst(_relabelled(problem, -problem.y_val), box, budget, "zero_one", scores, clock)
-    largest_margin = np.where(problem.y_val > 0.0, scores.high, -scores.low)
-    on_zero = (np.abs(largest_margin) <= STRICT) | ~scores.found
-    bound = max(0.0, 1.0 - right.bound - float(on_zero.mean()))
-    models = (right, here.best_loss, here.worst_loss, here.worst_error)
-    best = min(models, key=lambda model: error(problem, model.coef, model.intercept))
-    value = error(problem, best.coef, best.intercept)
-    return ExtremeModel(value, min(value, bound), best.coef, best.intercept)
+        The bound of the flipped problem leaves out points whose margin can reach 0 but not exceed
+        it; they are no errors either, so they are added, and with them those of which it is not
+        known.
+        """
+        problem = self.problem
+        bound = self._count(_relabelled(problem, -problem.y_val), self.here, seconds)
+        positive = problem.y_val > 0.0
+        found = np.where(positive, self.found_high, -self.found_low)
+        largest = np.where(positive, self.high, -self.low)
+        on_zero = (found <= STRICT) & (largest >= -STRICT)
+        self.best_error.limit(1.0 - bound - float(on_zero.mean()))
 
+    def find_discrepancy(self, seconds: float | None) -> None:
+        """Search for the largest error when the reference's predictions are the labels."""
+        relabelled = _relabelled(self.problem, self.predicted)
+        self.discrepancy.limit(self._count(relabelled, self.here, seconds))
 
-def discrepancy(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    model: LinearModel,
-    scores: Scores,
-    clock: Clock,
-) -> ExtremeModel:
-    """Largest error over Ψ when the model's own predictions are taken for the labels."""
-    predicted = np.where(problem.X_val @ model.coef + model.intercept > 0.0, 1.0, -1.0)
-    return _worst(_relabelled(problem, predicted), box, budget, "zero_one", scores, clock)
+    def _count(self, problem: TuningProblem, k: int, seconds: float | None) -> float:
+        """Bound the largest error of a problem with these points, in whole points."""
+        worst = worst_case(problem, self.box, self.budgets[k], loss="zero_one", time_limit=seconds)
+        self._meet(k, np.append(worst.coef, worst.intercept)[None])
+        return math.floor(worst.upper_bound * problem.n_val + STRICT) / problem.n_val
+
+    def _meet(self, k: int, models: Matrix) -> None:
+        """Judge models ``(coef, intercept)`` of the k-th budget, which are models of the larger."""
+        problem = self.problem
+        scores = models[:, :-1] @ problem.X_val.T + models[:, -1:]
+        margins = problem.y_val * scores
+        loss = np.array([problem.val_loss(model[:-1], -float(model[-1])) for model in models])
+        error = (margins < -STRICT) @ problem.val_weight
+        for end, values in ((self.best_loss, loss), (self.worst_loss, loss)):
+            for later in end[k:]:
+                later.meet(values, models)
+        for later in self.worst_error[k:]:
+            later.meet(error, models)
+        if k <= self.here:
+            self.best_error.meet(error, models)
+            changed = (self.predicted * scores < -STRICT) @ problem.val_weight
+            self.discrepancy.meet(changed, models)
+            self.found_low = np.minimum(self.found_low, scores.min(axis=0))
+            self.found_high = np.maximum(self.found_high, scores.max(axis=0))
+
+    def bound_by_ranges(self) -> None:
+        """Bound everything as if every point could have its worst, or its best, score at once."""
+        self._bound_losses(self.here, self.low, self.high)
+        positive, agreeing = self.problem.y_val > 0.0, self.predicted > 0.0
+        largest_margin = np.where(positive, self.high, -self.low)
+        self.best_error.limit(float((largest_margin < -STRICT).mean()))
+        least_agreement = np.where(agreeing, self.low, -self.high)
+        self.discrepancy.limit(float((least_agreement < -STRICT).mean()))
+
+    def _bound_losses(self, k: int, low: Vector, high: Vector) -> None:
+        problem = self.problem
+        positive = problem.y_val > 0.0
+        least, largest = np.where(positive, low, -high), np.where(positive, high, -low)
+        for j in range(k + 1):
+            self.best_loss[j].limit(float(problem.val_weight @ hinge(largest)))
+            self.worst_loss[j].limit(float(problem.val_weight @ hinge(least)))
+            self.worst_error[j].limit(float((least < -STRICT).mean()))
 
 
 def _relabelled(problem: TuningProblem, y_val: Vector) -> TuningProblem:
     return TuningProblem(
         problem.X_train, problem.y_train, problem.X_val, y_val, upper=problem.upper
     )
-
-
-def error(problem: TuningProblem, coef: Vector, intercept: float) -> float:
-    """Share of the validation points that a model misclassifies."""
-    margins = problem.y_val * (problem.X_val @ coef + intercept)
-    return float(problem.val_weight[margins < -STRICT].sum())

@@ -17,7 +17,8 @@ _LONGEST = 100
 
 def as_html(report: AuditReport) -> str:
     """Lead with the guarantee, then the numbers; fold the points and the models away."""
-    points = report.to_frame()[report.ambiguous]
+    points = report.to_frame().assign(low=report.found_low, high=report.found_high)
+    points = points[report.ambiguous]
     models = zip(
         report.feature_names,
         report.box,
@@ -34,9 +35,9 @@ def as_html(report: AuditReport) -> str:
             table(losses(report)),
             *(element("p", text(sentence)) for sentence in findings(report)),
             _folded(
-                f"{len(points)} ambiguous points",
+                f"{len(points)} points found ambiguous",
                 [
-                    ("point", "label", "lowest score", "highest score"),
+                    ("point", "label", "lowest score found", "highest score found"),
                     *(
                         (name, label, f"{low:.3f}", f"{high:.3f}")
                         for name, label, low, high, _ in points.itertuples(name=None)

@@ -69,15 +69,16 @@ def draw_losses(axes: Axes, report: AuditReport) -> None:
 
 
 def draw_ranges(axes: Axes, report: AuditReport) -> None:
-    """Draw the range of every validation score; the ambiguous ones stand out."""
-    order = np.argsort(report.score_low + report.score_high, kind="stable")
-    low, high = report.score_low[order], report.score_high[order]
-    ambiguous = report.ambiguous[order]
+    """Draw the range of every validation score, as far as models were found."""
+    order = np.argsort(report.found_low + report.found_high, kind="stable")
+    low, high = report.found_low[order], report.found_high[order]
+    ambiguous, undecided = report.ambiguous[order], report.undecided[order]
     place = np.arange(report.n_val)
     # Points of paper for each row: hundreds of bars must not run into one another.
     slot = 72.0 * axes.bbox.width / axes.figure.dpi / report.n_val
     for mask, color, width, name in (
-        (~ambiguous, BLUE, min(1.5, 0.4 * slot), "all agree"),
+        (undecided, GREY, min(1.5, 0.4 * slot), "not known"),
+        (~ambiguous & ~undecided, BLUE, min(1.5, 0.4 * slot), "all agree"),
         (ambiguous, ORANGE, min(4.0, 0.8 * slot), "models disagree (ambiguous)"),
     ):
         if mask.any():
@@ -99,6 +100,7 @@ def draw_ranges(axes: Axes, report: AuditReport) -> None:
     axes.axhline(0.0, color=GREY, linewidth=1.0)
     axes.set_xlabel("validation points, by the middle of their range")
     axes.set_ylabel("score (its sign is the predicted class)")
-    axes.set_title(f"Ambiguity {report.ambiguity:.0%}, marks: {report.reference.name}")
+    most = f" to {report.ambiguity_bound:.0%}" if undecided.any() else ""
+    axes.set_title(f"Ambiguity {report.ambiguity:.0%}{most}, marks: {report.reference.name}")
     axes.set_xticks([])
     axes.legend(framealpha=0.8, edgecolor="none", fontsize="small", loc="upper left")

@@ -104,7 +104,10 @@ class AuditReport:
         Largest share of validation points that a near-optimal model labels differently from the
         reference model.
     score_low, score_high : ndarray of shape (n_val,)
-        Range of each validation point's score over all near-optimal models.
+        No near-optimal model gives a validation point a score beyond these.
+    found_low, found_high : ndarray of shape (n_val,)
+        Least and largest score among the near-optimal models that were found. They equal the
+        bounds unless the audit was stopped.
     curve : Curve
         Best and worst cases against ε.
     reference : ReferenceModel
@@ -125,6 +128,9 @@ class AuditReport:
         Columns of the data, as given or numbered.
     index : pandas.Index
         Names of the validation points, as given or numbered.
+    stopped : bool
+        Whether time, Ctrl-C or a failed program left something unknown: then found and proved
+        numbers may differ, and points may be `undecided`.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -147,6 +153,8 @@ class AuditReport:
     discrepancy: ExtremeModel
     score_low: Vector = field(repr=False)
     score_high: Vector = field(repr=False)
+    found_low: Vector = field(repr=False)
+    found_high: Vector = field(repr=False)
     curve: Curve = field(repr=False)
     reference: ReferenceModel
     least_train_loss: float
@@ -158,6 +166,7 @@ class AuditReport:
     labels: NDArray[Any] = field(repr=False)
     feature_names: tuple[str, ...] = field(repr=False)
     index: pd.Index = field(repr=False)
+    stopped: bool
     notes: tuple[str, ...] = field(repr=False)
 
     @property
@@ -167,13 +176,24 @@ class AuditReport:
 
     @property
     def ambiguous(self) -> Mask:
-        """Points to which some near-optimal models give a positive, some a negative score."""
-        return np.asarray((self.score_low < -STRICT) & (self.score_high > STRICT))
+        """Points to which models were found that give a positive and a negative score."""
+        return np.asarray((self.found_low < -STRICT) & (self.found_high > STRICT))
+
+    @property
+    def undecided(self) -> Mask:
+        """Points of which it is not known whether they are ambiguous."""
+        possible = (self.score_low < -STRICT) & (self.score_high > STRICT)
+        return np.asarray(possible & ~self.ambiguous)
 
     @property
     def ambiguity(self) -> float:
-        """Share of the validation points on which near-optimal models disagree."""
+        """Share of the validation points on which near-optimal models were found to disagree."""
         return float(self.ambiguous.mean())
+
+    @property
+    def ambiguity_bound(self) -> float:
+        """No more than this share of the validation points is ambiguous."""
+        return float((self.ambiguous | self.undecided).mean())
 
     @property
     def guarantee(self) -> str:
@@ -186,13 +206,22 @@ class AuditReport:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a validation point: label, range of its score, ambiguous or not."""
+        """Return one row per validation point.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``label``; ``low`` and ``high``, scores that no near-optimal model goes beyond;
+            and ``ambiguous``, missing where it is not known.
+        """
+        ambiguous = pd.array(self.ambiguous, dtype="boolean")
+        ambiguous[self.undecided] = pd.NA
         return pd.DataFrame(
             {
                 "label": self.labels,
                 "low": self.score_low,
                 "high": self.score_high,
-                "ambiguous": self.ambiguous,
+                "ambiguous": ambiguous,
             },
             index=self.index,
         )

@@ -57,22 +57,36 @@ def table(report: AuditReport) -> list[tuple[str, ...]]:
 
 
 def findings(report: AuditReport) -> list[str]:
-    """Ambiguity and discrepancy, one sentence each."""
+    """Ambiguity and discrepancy, one sentence each: what was found, and what is not known."""
+    return [_ambiguity(report), _discrepancy(report)]
+
+
+def _ambiguity(report: AuditReport) -> str:
     n, negative, positive = report.n_val, *report.classes
-    change = report.discrepancy
-    n_ambiguous, n_changed = int(report.ambiguous.sum()), round(change.value * n)
+    found, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
+    disagree = f"some of these models say {negative!s} and others {positive!s}"
+    if unknown:
+        return (
+            f"Ambiguity at least {report.ambiguity:.1%}, at most {report.ambiguity_bound:.1%}: for "
+            f"{found or 'none'} of {n} validation points models were found that disagree, so that "
+            f"{disagree}; for {unknown} it is not known."
+        )
+    if found:
+        return f"Ambiguity {report.ambiguity:.1%}: for {found} of {n} validation points {disagree}."
+    agree = f"these models agree on the class of each of the {n} validation points"
+    return f"Ambiguity {report.ambiguity:.1%}: {agree}."
+
+
+def _discrepancy(report: AuditReport) -> str:
+    n, change, name = report.n_val, report.discrepancy, report.reference.name
+    changed = round(change.value * n)
     proved = change.bound - change.value <= OPTIMAL_GAP
-    most = "" if proved else f" and at most {change.bound:.1%}"
-    disagree = (
-        f"for {n_ambiguous} of {n} validation points some of these models say {negative!s} and "
-        f"others {positive!s}"
-        if n_ambiguous
-        else f"these models agree on the class of each of the {n} validation points"
-    )
-    changed = f"one of these models labels {n_changed} of {n} validation points differently from"
-    same = f"on the {n} validation points no model was found that labels one differently from"
-    return [
-        f"Ambiguity {report.ambiguity:.1%}: {disagree}.",
-        f"Discrepancy {change.value:.1%}{most}: {changed if n_changed else same} the chosen model, "
-        f"{report.reference.name}.",
-    ]
+    between = f"at least {change.value:.1%}, at most {change.bound:.1%}"
+    share = f"{change.value:.1%}" if proved else between
+    if changed:
+        told = f"one of these models labels {changed} of {n} validation points differently from"
+    elif proved:
+        told = f"none of these models labels one of the {n} validation points differently from"
+    else:
+        told = f"on the {n} validation points no model was found that labels one differently from"
+    return f"Discrepancy {share}: {told} the chosen model, {name}."

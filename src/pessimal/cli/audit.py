@@ -41,13 +41,13 @@ def audit(
 
     Half of the rows train, the other half validates. Without --box a logistic regression is fitted
     to the training rows and audited together with all linear models that are no larger and train
-    no worse. The exit code is 3 when the time limit left a gap between found and proved.
+    no worse. Ctrl-C ends the audit and keeps what was found by then. The exit code is 3 when the
+    time limit or Ctrl-C left something unknown.
 
     Example: pessimal audit patients.csv --target outcome --report audit.html
     """
     from pessimal.atomic import require_writable
     from pessimal.tabular import read_source, with_labels
-    from pessimal.tolerances import OPTIMAL_GAP
     from pessimal.workflows import audit_table
 
     if delta > 0.0 and box is None:
@@ -65,6 +65,7 @@ def audit(
         time_limit=time_limit,
         seed=seed,
         curve=report is not None,
+        verbose=True,
     )
     if report is not None:
         from pessimal.report.audit_page import write_audit_page
@@ -78,20 +79,24 @@ def audit(
         if report is not None:
             say()
             say(f"Report written to {report}.")
-    if audited.worst_loss.bound - audited.worst_loss.value > OPTIMAL_GAP:
+    if audited.stopped:
         raise typer.Exit(STOPPED)
 
 
 def _content(report: AuditReport) -> dict[str, Any]:
     ends = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
-    points = report.to_frame().rename_axis("row").reset_index()
+    found = {"found_low": report.found_low, "found_high": report.found_high}
+    points = report.to_frame().assign(**found).rename_axis("row").reset_index()
+    ambiguous = points["ambiguous"]
+    points["ambiguous"] = ambiguous.astype(object).where(ambiguous.notna(), None)
     return {
         "guarantee": report.guarantee,
         **{
             name: {"value": getattr(report, name).value, "bound": getattr(report, name).bound}
             for name in ends
         },
-        "ambiguity": report.ambiguity,
+        "stopped": report.stopped,
+        "ambiguity": {"value": report.ambiguity, "bound": report.ambiguity_bound},
         "n_train": report.n_train,
         "n_val": report.n_val,
         "least_train_loss": report.least_train_loss,

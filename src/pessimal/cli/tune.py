@@ -66,8 +66,8 @@ def tune(
 ) -> None:
     """Tune a linear classifier and say what it guarantees.
 
-    Half of the rows that are not held out train, the other half validates. The time limit is that
-    of tuning; the check of the guarantee may take as long again. Ctrl-C ends tuning and keeps the
+    Half of the rows that are not held out train, the other half validates. Tuning has two thirds
+    of the time limit, the check of the guarantee what is left. Ctrl-C ends tuning and keeps the
     best model found. The exit code is 3 when a limit or Ctrl-C ended it.
 
     Example: pessimal tune patients.csv --target outcome --out model.json --report report.html

@@ -41,7 +41,7 @@ _REASONS = {
     Status.TIME_LIMIT: "time limit",
     Status.NODE_LIMIT: "node limit",
     Status.INTERRUPTED: "interrupted",
-    Status.NOT_PROVED: "loss and bound do not meet",
+    Status.NOT_PROVED: "the search ended without a proof",
 }
 
 

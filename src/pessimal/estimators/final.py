@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 from pessimal.training import least_loss
-from pessimal.training.linear import Program, WarmProgram
+from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import near_optimal
 
 Final: TypeAlias = Callable[
@@ -114,24 +114,22 @@ def centre(
     """
     del random, deadline
     models = near_optimal(problem, box, budget)
-    base = models.program
+    n_columns = len(models.program.cost)
     free = np.append(box > 0.0, True)
     margins = margin_rows(problem.X_train, problem.y_train)
     reach = -np.linalg.norm(margins[:, free], axis=1)
     bounded = np.flatnonzero(box > 0.0)
     # Rows w_j + r ≤ box_j and −w_j + r ≤ box_j, under those of Ψ; the last column is r.
-    walls = np.zeros((2 * len(bounded), len(base.cost) + 1))
+    walls = np.zeros((2 * len(bounded), n_columns + 1))
     walls[np.arange(len(walls)), np.tile(bounded, 2)] = np.repeat([1.0, -1.0], len(bounded))
     walls[:, -1] = 1.0
-    limits = base.row_upper.copy()
-    limits[-1] = models.training_limit
-    program = Program(
-        cost=np.append(np.zeros(len(base.cost)), -1.0),
-        matrix=np.vstack([np.column_stack([base.matrix, np.append(reach, 0.0)]), walls]),
-        row_lower=np.concatenate([base.row_lower, np.full(len(walls), -np.inf)]),
-        row_upper=np.concatenate([limits, np.tile(box[bounded], 2)]),
-        lower=np.append(base.lower, 0.0),
-        upper=np.append(base.upper, np.inf),
+    program = models.program.extended(
+        cost=np.append(np.zeros(n_columns), -1.0),
+        rows=walls,
+        row_upper=np.tile(box[bounded], 2),
+        lower=np.zeros(1),
+        upper=np.full(1, np.inf),
+        in_old_rows=np.append(reach, 0.0)[:, None],
     )
     u = WarmProgram(program).minimise()
     return np.clip(u[: len(box)], -box, box), float(u[len(box)])

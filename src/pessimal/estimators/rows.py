@@ -1,8 +1,7 @@
 """Rows as tuning sees them: numbers, labels −1 and +1, weights, and no row twice.
 
 Identical rows are merged and their weights added, rows of weight 0 dropped, the rest sorted. So a
-row of weight k is the same as k equal rows, the order of rows does not matter, and a split of the
-merged rows never has the same row in T and in V.
+row of weight k is the same as k equal rows, and the order of rows does not matter.
 """
 
 from __future__ import annotations
@@ -13,6 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pessimal.problem import Mask, Matrix, Vector
+
+MANY, LARGE = 10, 0.02
+"""Rows with equal features are divided if they are this many and a larger share than this."""
+
+_CLASSES = np.array([-1.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,37 +73,138 @@ def distinct(rows: Rows, sets: Mask) -> Distinct:
     )
 
 
-def draw_validation(y: Vector, share: float, random: np.random.RandomState) -> Mask:
-    """Draw a validation set, stratified, that leaves a training row of each class.
+def draw_validation(rows: Rows, share: float, random: np.random.RandomState) -> Vector:
+    """Draw a validation set by class that leaves training rows of both.
+
+    Rows equal in their features stay together, whatever their labels, so that nothing learnt by
+    heart is validated on. But where many rows of a table have the same features, as in one of few
+    categories, they would decide what either set looks like: such rows are divided in proportion.
+    Weights that are whole numbers count copies of a row; others are not divided.
 
     Parameters
     ----------
-    y : ndarray of shape (n,)
-        Labels −1 and +1, both present; at least three rows.
+    rows : Rows
+        Distinct, of both classes, at least three.
     share : float
-        Share of the rows to draw; at least one row is drawn and one of each class left.
+        Share of the copies to draw; at least one is drawn and one of each class left.
     random : RandomState
 
     Returns
     -------
-    ndarray of bool of shape (n,)
+    ndarray of shape (n,)
+        How much of each row's weight validates.
 
     Examples
     --------
-    >>> y = np.array([-1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
-    >>> drawn = draw_validation(y, 0.5, np.random.RandomState(0))
-    >>> y[drawn]
+    >>> X, y = np.arange(6.0)[:, None], np.array([-1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
+    >>> drawn = draw_validation(Rows(X, y, np.ones(6)), 0.5, np.random.RandomState(0))
+    >>> y[drawn > 0.0]
     array([-1., -1.,  1.])
     """
-    classes = [np.flatnonzero(y == label) for label in (-1.0, 1.0)]
-    sizes = np.array([len(members) for members in classes])
-    total = int(np.clip(round(share * len(y)), 1, len(y) - 2))
-    wanted = total * sizes / len(y)
-    taken = np.zeros(2, dtype=np.intp)
-    for _ in range(total):
-        short = np.where(taken < sizes - 1, wanted - taken, -np.inf)
-        taken[np.argmax(short)] += 1
-    chosen = np.zeros(len(y), dtype=np.bool_)
-    for members, count in zip(classes, taken, strict=True):
-        chosen[random.permutation(members)[:count]] = True
+    counted = bool((rows.weight % 1.0 == 0.0).all() and rows.weight.max() < 2.0**53)
+    # A table whose rows all come in pairs is the table of half as many.
+    unit = np.gcd.reduce(rows.weight.astype(np.int64)) if counted else rows.weight
+    copies = rows.weight / unit
+    by_class = copies[:, None] * (rows.y[:, None] == _CLASSES)
+    wanted = _quota(by_class.sum(axis=0), share)
+
+    _, group = np.unique(rows.X, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    groups = np.zeros((group.max() + 1, 2))
+    np.add.at(groups, group, by_class)
+    size = groups.sum(axis=1)
+    divided = (size >= MANY) & (size > LARGE * size.sum()) & counted
+
+    drawn = np.zeros(len(copies))
+    for k in range(2):
+        cells = divided[group] & (by_class[:, k] > 0.0)
+        drawn[cells] = _apportion(copies[cells], wanted[k] / by_class[:, k].sum())
+    chosen = _choose(groups, divided, wanted - drawn @ (by_class > 0.0), random)
+    drawn[chosen[group]] = copies[chosen[group]]
+    return np.asarray(drawn * unit)
+
+
+def divide(merged: Distinct, rows: Rows, drawn: Vector) -> Distinct:
+    """Put what is drawn of each merged row into V, their one set; see `draw_validation`.
+
+    Parameters
+    ----------
+    merged : Distinct
+    rows : Rows
+        What it was merged from.
+    drawn : ndarray
+        How much of the weight of each merged row is in V.
+
+    Returns
+    -------
+    Distinct
+        A row that is divided is there twice. An original row is on the side that has the most of
+        it.
+    """
+    weight = merged.rows.weight
+    parts = 1 + ((drawn > 0.0) & (drawn < weight))
+    source = np.repeat(np.arange(len(weight)), parts)
+    first = np.cumsum(parts) - parts
+    in_val = drawn[source] > 0.0
+    in_val[first[parts == 2]] = False
+    position = merged.position.copy()
+    for row in np.flatnonzero(parts == 2):
+        members = np.flatnonzero(merged.position == row)
+        middle = np.cumsum(rows.weight[members]) - rows.weight[members] / 2.0
+        position[members] = first[row] + (middle <= drawn[row])
+    whole = (merged.position >= 0) & (parts[merged.position] == 1)
+    position[whole] = first[merged.position[whole]]
+    return Distinct(
+        Rows(
+            merged.rows.X[source],
+            merged.rows.y[source],
+            np.where(in_val, drawn[source], (weight - drawn)[source]),
+        ),
+        in_val[:, None],
+        position,
+    )
+
+
+def _quota(sizes: Vector, share: float) -> Vector:
+    """Share copies out to the classes, at least one copy, leaving one of each class."""
+    total = float(np.clip(round(share * sizes.sum()), 1.0, sizes.sum() - 2.0))
+    first = np.floor(total * sizes[0] / sizes.sum() + 0.5)
+    first = np.clip(first, total - (sizes[1] - 1.0), sizes[0] - 1.0)
+    return np.array([first, total - first])
+
+
+def _choose(groups: Matrix, divided: Mask, wanted: Vector, random: np.random.RandomState) -> Mask:
+    """Choose among groups that stay together, in random order, what comes near the wanted copies.
+
+    Groups are given by their copies of each class; there must be some to choose from, or some that
+    are divided.
+    """
+    sizes = groups.sum(axis=0)
+    left, short = sizes.copy(), wanted.copy()
+    chosen = np.zeros(len(groups), dtype=np.bool_)
+
+    def gain(g: int) -> float:
+        """By how much nearer the wanted copies are; never take the last of a class."""
+        if divided[g] or ((left <= groups[g]) & (groups[g] > 0.0)).any():
+            return -np.inf
+        return float((groups[g] * (2.0 * short - groups[g]) / sizes).sum())
+
+    mostly_first = groups[:, 0] >= groups[:, 1]
+    for members in (mostly_first & ~divided, ~mostly_first & ~divided):
+        for g in random.permutation(np.flatnonzero(members)):
+            if gain(g) > 0.0:
+                chosen[g] = True
+                short -= groups[g]
+                left -= groups[g]
+    if not (chosen.any() or divided.any()):
+        chosen[max(range(len(groups)), key=gain)] = True
     return chosen
+
+
+def _apportion(copies: Vector, share: float) -> Vector:
+    """Take a share of whole copies, as near to it in each as whole copies allow."""
+    exact = share * copies
+    whole: Vector = np.floor(exact)
+    missing = round(float((exact - whole).sum()))
+    whole[np.argsort(whole - exact, kind="stable")[:missing]] += 1.0
+    return whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self, get_args
 
@@ -27,11 +26,10 @@ from pessimal.estimators.inputs import (
     two_classes,
 )
 from pessimal.estimators.progress import progress_lines
-from pessimal.estimators.rows import Distinct, Rows, distinct, draw_validation
+from pessimal.estimators.rows import Distinct, Rows, distinct, divide, draw_validation
 from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import TuningSolution
 from pessimal.views import Callback, Method, Solver, TieBreak
-
 
 class SplitClassifier(BoxClassifier):
     """Tune on one split; subclasses say by which view and which of its models may predict."""
@@ -78,7 +76,8 @@ class SplitClassifier(BoxClassifier):
             Weights of the rows in both losses; weight k is the same as k equal rows.
         validation : array-like, optional
             The validation rows: a mask of booleans of shape (n_rows,), or indices. By default a
-            stratified draw of `validation_size`, with equal rows on the same side.
+            stratified draw of `validation_size`. Rows with equal features are on the same side,
+            unless they are so many that they are divided.
         X_val, y_val : array-like of shapes (n_val, p), (n_val,), optional
             Validation rows of their own; X and y are then all training rows.
         sample_weight_val : array-like of shape (n_val,), optional
@@ -192,8 +191,7 @@ class SplitClassifier(BoxClassifier):
                 f"X and y have {n_distinct} distinct rows with positive weight, which leaves none "
                 "to validate on; pass at least 3, or validation rows in X_val and y_val"
             )
-        drawn = draw_validation(merged.rows.y, self.validation_size, random)
-        return replace(merged, sets=drawn[:, None])
+        return divide(merged, rows, draw_validation(merged.rows, self.validation_size, random))
 
     def _require_both_classes(self, train: Vector) -> None:
         for sign, label in zip((-1.0, 1.0), self.classes_.tolist(), strict=True):

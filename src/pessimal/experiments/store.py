@@ -9,16 +9,18 @@ declared, in the order declared, whatever else the file holds from other version
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from pessimal.errors import InvalidInputError
-from pessimal.experiments.store_file import open_store, transaction
-from pessimal.experiments.study import Cell, Row, Study
+from pessimal.experiments.store_file import damaged, open_store, transaction
+from pessimal.experiments.study import Cell, Row, Study, Value
 
 STORE_NAME = "studies.sqlite"
 """Name of the file in an output folder."""
@@ -161,7 +163,7 @@ class Store:
             [
                 {**cell, **row}
                 for cell in plan
-                for row in json.loads(stored.get(canonical(cell), ("[]",))[0])
+                for row in self._objects("rows", stored.get(canonical(cell), ("[]",))[0])
             ]
         )
 
@@ -172,8 +174,9 @@ class Store:
         keys = [canonical(cell) for cell in plan]
         runs = self._connection.execute(
             "SELECT command, environment, started, elapsed FROM runs "
-            "WHERE study = ? AND version = ? AND cells = ? ORDER BY id",
-            (study, version, _dump(plan)),
+            "WHERE study = ?1 AND version = ?2 AND cells = (SELECT cells FROM runs "
+            "WHERE study = ?1 AND version = ?2 ORDER BY id DESC LIMIT 1) ORDER BY id",
+            (study, version),
         )
         return Summary(
             version=version,
@@ -182,7 +185,7 @@ class Store:
             missing=sum(key not in stored for key in keys),
             seconds=sum(stored[key][1] for key in keys if key in stored),
             runs=tuple(
-                Run(command, json.loads(environment), started, elapsed)
+                Run(str(command), self._object(environment), str(started), self._number(elapsed))
                 for command, environment, started, elapsed in runs
             ),
         )
@@ -199,7 +202,7 @@ class Store:
             raise InvalidInputError(
                 f"{self.path} has no rows of study {wanted}; it has {self.studies()}"
             )
-        return str(found[0]), json.loads(found[1])
+        return str(found[0]), self._objects("cells", found[1])
 
     def _cells(self, study: str, version: str) -> dict[str, tuple[str, float]]:
         """Read the encoded rows and the seconds of every stored cell."""
@@ -207,7 +210,32 @@ class Store:
             "SELECT cell, rows, seconds FROM cells WHERE study = ? AND version = ?",
             (study, version),
         )
-        return {cell: (rows, seconds) for cell, rows, seconds in found}
+        return {cell: (rows, self._number(seconds)) for cell, rows, seconds in found}
+
+    def _objects(self, what: str, text: Any) -> list[Mapping[str, Value]]:
+        """Read a JSON list of objects whose values are plain."""
+        content = self._json(text)
+        if not isinstance(content, list) or not all(map(_is_plain, content)):
+            raise damaged(self.path, f"{what} are no list of plain objects: {_start(text)}")
+        return content
+
+    def _object(self, text: Any) -> dict[str, str]:
+        """Read a JSON object of texts."""
+        content = self._json(text)
+        if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
+            raise damaged(self.path, f"an environment is no object of texts: {_start(text)}")
+        return content
+
+    def _json(self, text: Any) -> Any:
+        try:
+            return json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            raise damaged(self.path, f"it holds {_start(text)} where JSON should be") from None
+
+    def _number(self, value: Any) -> float:
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            raise damaged(self.path, f"it holds {_start(value)} where seconds should be")
+        return float(value)
 
 
 def canonical(cell: Cell) -> str:
@@ -229,6 +257,17 @@ def _keyed(study: Study) -> dict[str, Cell]:
 def encode(rows: Sequence[Row]) -> str:
     """Write rows as JSON, every float with its exact value."""
     return _dump([dict(row) for row in rows])
+
+
+def _is_plain(content: Any) -> bool:
+    return isinstance(content, dict) and all(
+        value is None or isinstance(value, str | int | float) for value in content.values()
+    )
+
+
+def _start(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _dump(value: object, *, sort_keys: bool = False) -> str:

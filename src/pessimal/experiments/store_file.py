@@ -21,6 +21,10 @@ SCHEMA_VERSION = 1
 _MAGIC = b"SQLite format 3\0"
 _SECONDS_FOR_A_LOCK = 60.0
 
+_COLUMNS = {
+    "runs": {"id", "study", "version", "cells", "command", "environment", "started", "elapsed"},
+    "cells": {"study", "version", "cell", "rows", "seconds"},
+}
 _SCHEMA = (
     """CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -119,10 +123,15 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     except sqlite3.Error as error:
         verdict = str(error)
     if verdict != "ok":
-        raise InvalidInputError(
-            f"{path} is damaged ({verdict}) and was left as it is; put back a copy of it, or move "
-            "it away to begin anew"
-        )
+        raise damaged(path, verdict)
+
+
+def damaged(path: Path, reason: object) -> InvalidInputError:
+    """Say that a store cannot be read, and what to do."""
+    return InvalidInputError(
+        f"{path} is damaged ({reason}) and was left as it is; put back a copy of it, or move it "
+        "away to begin anew"
+    )
 
 
 def _complete(connection: sqlite3.Connection, path: Path) -> None:
@@ -134,6 +143,7 @@ def _complete(connection: sqlite3.Connection, path: Path) -> None:
             f"{SCHEMA_VERSION}); install that version, or pass another folder"
         )
     if version == SCHEMA_VERSION:
+        _require_tables(connection, path)
         return
     with transaction(connection, path):
         if _schema_version(connection) == SCHEMA_VERSION:  # another process was faster
@@ -142,6 +152,15 @@ def _complete(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
+    for table, columns in _COLUMNS.items():
+        found = {name for (_, name, *_) in connection.execute(f"PRAGMA table_info({table})")}
+        if not columns <= found:
+            lacking = ", ".join(sorted(columns - found))
+            reason = f"its table {table} lacks {lacking}" if found else f"it has no table {table}"
+            raise damaged(path, reason)
 
 
 def _schema_version(connection: sqlite3.Connection) -> int:

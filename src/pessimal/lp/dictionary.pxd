@@ -1,4 +1,5 @@
 cimport cython
+from pessimal.lp.watch cimport Watch
 
 cdef double INF, PIVOT, LP_FEASIBILITY
 
@@ -12,6 +13,7 @@ cdef class Dictionary:
     cdef Py_ssize_t[::1] basic, nonbasic, position, segment, wanted
     cdef double[::1] z, y, low, high
     cdef Py_ssize_t age
+    cdef Watch watch
 
     cdef void place(self, double[:, ::1] reals, Py_ssize_t[:, ::1] wholes) noexcept
     cdef void start(self, const double[::1] low, const double[::1] high) noexcept

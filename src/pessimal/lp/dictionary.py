@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pessimal.lp.program import LinearProgram
+from pessimal.lp.watch import Watch
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
@@ -30,7 +31,8 @@ INF = np.inf
 class Dictionary:
     """One linear program and its current dictionary; whoever rewrites A calls `refactor`."""
 
-    def __init__(self, program: LinearProgram) -> None:
+    def __init__(self, program: LinearProgram, watch: Watch | None = None) -> None:
+        self.watch = Watch() if watch is None else watch
         self.n_local = program.n_local
         self.m = program.A.shape[0]
         self.q = program.A.shape[1]
@@ -100,7 +102,10 @@ class Dictionary:
             self.z[self.basic[i]] = total
 
     def refactor(self) -> None:
-        """Rebuild the dictionary of the current basis from the data, to be rid of rounding."""
+        """Rebuild the dictionary of the current basis from the data, to be rid of rounding.
+
+        Without a basis to be had, or the time to build it, start over from the variables.
+        """
         for k in range(self.size):
             self.wanted[k] = self.position[k] < 0
         self.reset()
@@ -113,7 +118,7 @@ class Dictionary:
                 if not self.wanted[self.nonbasic[j]] and abs(self.D[i, j]) > largest:
                     largest = abs(self.D[i, j])
                     column = j
-            if column < 0:  # singular: start over from the variables
+            if column < 0 or self.watch.stops(self.m * self.q):
                 self.reset()
                 break
             self.exchange(i, column)

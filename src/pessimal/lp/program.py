@@ -13,7 +13,8 @@ class LinearProgram(NamedTuple):
     """Minimise ``Σ_k h_k(z_k)`` subject to ``z = [I; A] u`` and ``low ≤ z ≤ high``.
 
     ``h_k`` has slope `slope_left` below its kink and `slope_right` above. The last `n_local` rows
-    of A belong to whoever solves the program, to be rewritten.
+    of A belong to whoever solves the program, to be rewritten. Of programs with infinite bounds
+    only the feasibility is to be relied on: their multipliers may have an unbounded Lagrangian.
     """
 
     A: Matrix

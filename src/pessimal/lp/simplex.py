@@ -12,6 +12,7 @@ import numpy as np
 from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
 from pessimal.lp.dictionary import Dictionary
 from pessimal.lp.program import LinearProgram
+from pessimal.lp.watch import Watch
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
 INF = np.inf
@@ -26,11 +27,11 @@ class Simplex(Dictionary):
     """A linear program that solves itself, from whatever dictionary it has.
 
     After an infeasible end `row` and `direction` name the basic row, too large (1) or too small
-    (−1), whose entries in the dictionary are the proof.
+    (−1), whose entries in the dictionary are the proof. When its watch says stop it has stalled.
     """
 
-    def __init__(self, program: LinearProgram) -> None:
-        super().__init__(program)
+    def __init__(self, program: LinearProgram, watch: Watch | None = None) -> None:
+        super().__init__(program, watch)
         self.row = -1
         self.direction = 0
         self.column = -1
@@ -41,14 +42,14 @@ class Simplex(Dictionary):
             self.refactor()
         patience = 30 + self.size // 2
         status = self.iterate(cutoff, patience, False)
-        if status == STALLED:
+        if status == STALLED and not self.watch.over:
             # Many ties: settle them with random costs, then go on from there without, even when
             # infeasible, for the row that proves it must be one of the final dictionary.
             self.perturb()
             self.iterate(INF, 10 * patience, False)
             self.unperturb()
             status = self.iterate(cutoff, patience, False)
-        if status == STALLED:
+        if status == STALLED and not self.watch.over:
             status = self.iterate(cutoff, 10 * patience, True)
         return status
 
@@ -76,6 +77,8 @@ class Simplex(Dictionary):
         for _ in range(n_steps):
             if self.objective >= cutoff:
                 return CUT_OFF
+            if self.watch.stops(self.m * self.q):
+                return STALLED
             row = -1
             direction = 0
             worst = LP_FEASIBILITY

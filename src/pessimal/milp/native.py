@@ -31,6 +31,14 @@ class Answer:
     nodes: int
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How long a solver may take: seconds and nodes, both may be infinite."""
+
+    seconds: float
+    nodes: float = math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """One solve, prepared but not started: run it, stop it, read its answer."""
@@ -49,18 +57,20 @@ class Solver:
     name : str
         Name and version, for the notes of an outcome.
     prepare : callable
-        Turns a program and a time limit in seconds (may be infinite) into a `Job`.
+        Turns a program and the effort it is worth into a `Job`.
     """
 
     name: str
-    prepare: Callable[[Program, float], Job]
+    prepare: Callable[[Program, Effort], Job]
 
-    def solve(self, program: Program, time_limit: float) -> Answer:
+    def solve(self, program: Program, effort: Effort) -> Answer:
         """Minimise a mixed-integer program; Ctrl-C ends it with the status INTERRUPTED."""
-        if time_limit <= 0.0:
+        if effort.seconds <= 0.0:
             return Answer(None, -math.inf, Status.TIME_LIMIT, 0)
+        if effort.nodes < 1:
+            return Answer(None, -math.inf, Status.NODE_LIMIT, 0)
         try:
-            job = self.prepare(program, time_limit)
+            job = self.prepare(program, effort)
             interrupted = _run(job)
             answer = job.read()
         except Exception as error:

@@ -6,6 +6,12 @@ of binaries and multipliers, accepts it. A point that fails is cut off together 
 point that fails for the same reason (:mod:`pessimal.milp.multipliers`), and the program is solved
 again. What remains unproved is reported as such.
 
+That one thing is not taken on trust either: the search has a look at the problem, for a small part
+of the time, and a bound that a model of the search contradicts is no bound.
+
+Solved is the problem with columns of similar size (:mod:`pessimal.units`): solvers have absolute
+tolerances, and drop what is smaller than 1e-9.
+
 The multiplier λ of the training budget has no bound in general. Unless the data prove one below
 `multiplier_cap`, two programs share the work: λ up to the cap, and the tail beyond it.
 """
@@ -23,15 +29,17 @@ from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.milp.bounds import proved_multiplier_cap
 from pessimal.milp.multipliers import find_conflict, item_slacks
-from pessimal.milp.native import Solver
+from pessimal.milp.native import Effort, Solver
 from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
 from pessimal.milp.solvers import find_solver
 from pessimal.milp.standard_form import StandardForm, standard_form
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
+from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
 from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import near_optimal
+from pessimal.units import Balanced, balance
 
 MULTIPLIER_CAP = 1000.0
 
@@ -44,6 +52,28 @@ class _Point:
     objective: float
 
 
+class _Limits:
+    """When to stop: a time limit that begins now, and a number of nodes."""
+
+    def __init__(self, time_limit: float | None, node_limit: int | None) -> None:
+        for name, limit in (("time_limit", time_limit), ("node_limit", node_limit)):
+            if limit is not None and not limit > 0:
+                raise InvalidInputError(f"{name} is {limit!r}; pass a positive number or None")
+        self.started = time.monotonic()
+        self.seconds = math.inf if time_limit is None else time_limit
+        self.nodes = math.inf if node_limit is None else node_limit
+
+    @property
+    def seconds_left(self) -> float:
+        return self.started + self.seconds - time.monotonic()
+
+    @property
+    def opinion_seconds(self) -> float:
+        """Time for a second opinion: a tenth of what was used, a second at least if there is."""
+        used = time.monotonic() - self.started
+        return max(0.1 * used, min(1.0, 0.1 * self.seconds))
+
+
 @dataclass(frozen=True, eq=False)
 class _Task:
     """What is solved, with what; `flipped` is None for the optimistic problem."""
@@ -52,6 +82,7 @@ class _Task:
     budget: Budget
     flipped: Mask | None
     solver: Solver
+    limits: _Limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +101,10 @@ class _State:
 
 
 def solve_optimistic_milp(
-    problem: TuningProblem, solver: str = "highs", time_limit: float | None = None
+    problem: TuningProblem,
+    solver: str = "highs",
+    time_limit: float | None = None,
+    node_limit: int | None = None,
 ) -> Outcome:
     """Solve the paper's eq. (prob:optim-hinge) as one mixed-integer program.
 
@@ -80,6 +114,8 @@ def solve_optimistic_milp(
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
     time_limit : float, optional
         Seconds; by default none.
+    node_limit : int, optional
+        Nodes of the solver's tree; by default none.
 
     Returns
     -------
@@ -92,10 +128,12 @@ def solve_optimistic_milp(
     >>> outcome.status.value, round(problem.val_loss(outcome.w, outcome.b), 6)
     ('optimal', 0.0)
     """
-    task = _Task(problem, Budget(), None, find_solver(solver))
-    deadline = _deadline(time_limit)
-    state = _explore(task, optimistic_program(problem), _respond(task, problem.upper), deadline)
-    return _outcome(task, [state], [])
+    limits = _Limits(time_limit, node_limit)
+    balanced = balance(problem)
+    task = _Task(balanced.problem, Budget(), None, find_solver(solver), limits)
+    program, best = optimistic_program(task.problem), _respond(task, task.problem.upper)
+    state = _explore(task, program, best, limits.seconds_left, limits.nodes)
+    return _answer(task, [state], [], balanced)
 
 
 def solve_pessimistic_milp(
@@ -105,6 +143,7 @@ def solve_pessimistic_milp(
     solver: str = "highs",
     time_limit: float | None = None,
     multiplier_cap: float = MULTIPLIER_CAP,
+    node_limit: int | None = None,
 ) -> Outcome:
     """Solve the single-level form of the paper's eq. (A-RPBL-hyper).
 
@@ -120,6 +159,8 @@ def solve_pessimistic_milp(
     multiplier_cap : float, default=1000.0
         Largest multiplier λ of the training budget in the first program. The tail program takes
         the rest, so it affects the time and not the answer.
+    node_limit : int, optional
+        Nodes of the solver's trees; by default none.
 
     Returns
     -------
@@ -136,8 +177,10 @@ def solve_pessimistic_milp(
         raise InvalidInputError(
             f"multiplier_cap is {multiplier_cap!r}; pass a positive, finite number"
         )
-    task = _Task(problem, budget, flipped, find_solver(solver))
-    deadline = _deadline(time_limit)
+    limits = _Limits(time_limit, node_limit)
+    balanced = balance(problem)
+    problem = balanced.problem
+    task = _Task(problem, budget, flipped, find_solver(solver), limits)
     proved = proved_multiplier_cap(problem, budget, flipped)
     if proved <= multiplier_cap:
         ranges = [Range(kappa=(1.0, 1.0), lam=(0.0, proved))]
@@ -154,21 +197,23 @@ def solve_pessimistic_milp(
     states: list[_State] = []
     best = _respond(task, problem.upper)
     for left, multipliers in zip(range(len(ranges), 0, -1), ranges, strict=True):
-        # Each program still to come gets an equal share of the time that is left.
-        share = (deadline - time.monotonic()) / left
+        # Each program still to come gets an equal share of what is left.
+        seconds = limits.seconds_left / left
+        nodes = (limits.nodes - sum(state.nodes for state in states)) / left
         program = pessimistic_program(problem, budget, flipped, multipliers)
-        state = _explore(task, program, best, time.monotonic() + share)
+        state = _explore(task, program, best, seconds, nodes)
         states.append(state)
         best = state.best
         if state.status is Status.INTERRUPTED:
             # What was not looked at has no bound but 0.
             states += [_State(best, status=Status.INTERRUPTED)] * (left - 1)
             break
-    return _outcome(task, states, [note])
+    return _answer(task, states, [note], balanced)
 
 
-def _explore(task: _Task, program: Program, best: _Point, deadline: float) -> _State:
+def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes: float) -> _State:
     """Solve one program, cutting off points that fail, until bound and best point meet."""
+    deadline = time.monotonic() + seconds
     state = _State(best)
     if state.settled:
         return state
@@ -177,7 +222,8 @@ def _explore(task: _Task, program: Program, best: _Point, deadline: float) -> _S
         # A point must improve on the best one; where none does, the best one is optimal.
         cutoff = state.best.objective - CUTOFF
         sought = form.with_row(form.matrices.cost, -np.inf, cutoff)
-        answer = task.solver.solve(sought.matrices, deadline - time.monotonic())
+        effort = Effort(deadline - time.monotonic(), nodes - state.nodes)
+        answer = task.solver.solve(sought.matrices, effort)
         state = replace(
             state,
             bound=max(state.bound, min(answer.bound, cutoff)),
@@ -256,6 +302,39 @@ def _cut(task: _Task, program: Program, form: StandardForm, point: _Point) -> Ve
     return row
 
 
+def _answer(task: _Task, states: list[_State], notes: list[str], balanced: Balanced) -> Outcome:
+    """Ask for a second opinion of what was found; answer in the user's units."""
+    outcome = _with_second_opinion(task, _outcome(task, states, notes))
+    return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
+
+
+def _with_second_opinion(task: _Task, outcome: Outcome) -> Outcome:
+    """Have the search look for a model that contradicts the bound."""
+    limits = Limits(time_limit=task.limits.opinion_seconds)
+    try:
+        if task.flipped is None:
+            other = search_optimistic(task.problem, limits)
+        else:
+            other = search_pessimistic(task.problem, task.budget, task.flipped, limits)
+    except KeyboardInterrupt:
+        return replace(outcome, status=Status.INTERRUPTED)
+    if other.status is Status.INTERRUPTED:
+        outcome = replace(outcome, status=Status.INTERRUPTED)
+    point = _point(task.problem, other.w, other.b, other.box)
+    if point.objective >= outcome.lower_bound - OPTIMAL_GAP or not _certified(task, point):
+        return outcome
+    return replace(
+        outcome,
+        lower_bound=min(other.lower_bound, point.objective),
+        status=Status.NOT_PROVED,
+        notes=(
+            *outcome.notes,
+            f"not proved: the search has a model of loss {point.objective:.6g}, below the bound "
+            f"{outcome.lower_bound:.6g} that the solver claims",
+        ),
+    )
+
+
 def _outcome(task: _Task, states: list[_State], notes: list[str]) -> Outcome:
     best = states[-1].best
     notes = [f"solved by {task.solver.name}", *notes]
@@ -279,11 +358,3 @@ def _outcome(task: _Task, states: list[_State], notes: list[str]) -> Outcome:
         nodes=sum(state.nodes for state in states),
         notes=tuple(notes),
     )
-
-
-def _deadline(time_limit: float | None) -> float:
-    if time_limit is None:
-        return math.inf
-    if not time_limit > 0.0:
-        raise InvalidInputError(f"time_limit is {time_limit!r}; pass a positive number of seconds")
-    return time.monotonic() + time_limit

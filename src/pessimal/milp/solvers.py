@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from pessimal.errors import InvalidInputError, import_extra
-from pessimal.milp.native import Answer, Job, Solver
+from pessimal.milp.native import Answer, Effort, Job, Solver
 from pessimal.problem import Mask, Vector
 from pessimal.solution import Status
 from pessimal.tolerances import INTEGRALITY, LP_FEASIBILITY
@@ -44,7 +44,7 @@ def find_solver(name: str) -> Solver:
 
 
 def _highs() -> Solver:
-    def prepare(program: Program, time_limit: float) -> Job:
+    def prepare(program: Program, effort: Effort) -> Job:
         matrix = sparse.csr_matrix(program.matrix)
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = matrix.shape
@@ -61,7 +61,8 @@ def _highs() -> Solver:
             "threads": 1,
             "parallel": "off",
             "random_seed": 0,
-            "time_limit": time_limit,
+            "time_limit": effort.seconds,
+            "mip_max_nodes": int(min(effort.nodes, highspy.kHighsIInf)),
             "mip_rel_gap": RELATIVE_GAP,
             "mip_abs_gap": ABSOLUTE_GAP,
         }
@@ -83,6 +84,7 @@ def _highs() -> Solver:
             status={
                 ends.kOptimal: Status.OPTIMAL,
                 ends.kTimeLimit: Status.TIME_LIMIT,
+                ends.kSolutionLimit: Status.NODE_LIMIT,  # so HiGHS calls it
                 ends.kInterrupt: Status.INTERRUPTED,
             }.get(status, Status.NOT_PROVED),
             nodes=nodes,
@@ -95,12 +97,13 @@ def _highs() -> Solver:
 def _scip() -> Solver:
     pyscipopt = import_extra("pyscipopt", "solvers")
 
-    def prepare(program: Program, time_limit: float) -> Job:
+    def prepare(program: Program, effort: Effort) -> Job:
         model = pyscipopt.Model()
         model.hideOutput()
         model.setParams(
             {
-                "limits/time": min(time_limit, model.infinity()),
+                "limits/time": min(effort.seconds, model.infinity()),
+                "limits/totalnodes": -1 if math.isinf(effort.nodes) else int(effort.nodes),
                 "limits/gap": RELATIVE_GAP,
                 "limits/absgap": ABSOLUTE_GAP,
                 "lp/threads": 1,
@@ -139,6 +142,7 @@ def _scip() -> Solver:
                 "optimal": Status.OPTIMAL,
                 "gaplimit": Status.OPTIMAL,
                 "timelimit": Status.TIME_LIMIT,
+                "totalnodelimit": Status.NODE_LIMIT,
                 "userinterrupt": Status.INTERRUPTED,
             }.get(status, Status.NOT_PROVED),
             nodes=nodes,
@@ -150,12 +154,13 @@ def _scip() -> Solver:
 def _gurobi() -> Solver:
     gurobipy = import_extra("gurobipy", "solvers")
 
-    def prepare(program: Program, time_limit: float) -> Job:
+    def prepare(program: Program, effort: Effort) -> Job:
         model = gurobipy.Model(env=gurobipy.Env(params={"OutputFlag": 0}))
         for option, value in {
             "Threads": 1,
             "Seed": 0,
-            "TimeLimit": time_limit,
+            "TimeLimit": effort.seconds,
+            "NodeLimit": effort.nodes,
             "MIPGap": RELATIVE_GAP,
             "MIPGapAbs": ABSOLUTE_GAP,
             "IntFeasTol": INTEGRALITY,
@@ -181,6 +186,7 @@ def _gurobi() -> Solver:
             status={
                 ends.OPTIMAL: Status.OPTIMAL,
                 ends.TIME_LIMIT: Status.TIME_LIMIT,
+                ends.NODE_LIMIT: Status.NODE_LIMIT,
                 ends.INTERRUPTED: Status.INTERRUPTED,
             }.get(model.Status, Status.NOT_PROVED),
             nodes=nodes,
@@ -192,14 +198,15 @@ def _gurobi() -> Solver:
 def _cplex() -> Solver:
     cplex = import_extra("cplex", "solvers")
 
-    def prepare(program: Program, time_limit: float) -> Job:
+    def prepare(program: Program, effort: Effort) -> Job:
         model = cplex.Cplex()
         for stream in ("log", "results", "warning", "error"):
             getattr(model, f"set_{stream}_stream")(None)
         option = model.parameters
         option.threads.set(1)
         option.randomseed.set(0)
-        option.timelimit.set(min(time_limit, option.timelimit.max()))
+        option.timelimit.set(min(effort.seconds, option.timelimit.max()))
+        option.mip.limits.nodes.set(int(min(effort.nodes, option.mip.limits.nodes.max())))
         option.mip.tolerances.mipgap.set(RELATIVE_GAP)
         option.mip.tolerances.absmipgap.set(ABSOLUTE_GAP)
         option.mip.tolerances.integrality.set(INTEGRALITY)
@@ -236,6 +243,8 @@ def _cplex() -> Solver:
                 ends.optimal_tolerance: Status.OPTIMAL,
                 ends.MIP_time_limit_feasible: Status.TIME_LIMIT,
                 ends.MIP_time_limit_infeasible: Status.TIME_LIMIT,
+                ends.node_limit_feasible: Status.NODE_LIMIT,
+                ends.node_limit_infeasible: Status.NODE_LIMIT,
                 ends.MIP_abort_feasible: Status.INTERRUPTED,
                 ends.MIP_abort_infeasible: Status.INTERRUPTED,
             }.get(status, Status.NOT_PROVED),

@@ -186,19 +186,25 @@ def _scores(report: AuditReport) -> Section:
         return figure
 
     negative, positive = report.classes
-    points = report.to_frame().rename(columns={"label": "true class"}).rename_axis("row")
+    points = report.to_frame().assign(low=report.found_low, high=report.found_high)
+    points = points.rename(columns={"label": "true class"}).rename_axis("row")
     ambiguous = Table(
         "ambiguous",
-        "The ambiguous rows, counted from 1 as in the data, with their lowest and highest score.",
-        points.loc[points["ambiguous"], ["true class", "low", "high"]].sort_index(),
+        "The rows on which models were found to disagree, counted from 1 as in the data, with the "
+        "lowest and the highest score found.",
+        points.loc[report.ambiguous, ["true class", "low", "high"]].sort_index(),
     )
     plot = Plot("scores", "Range of the score of every validation row.", draw)
+    unknown = int(report.undecided.sum())
+    every, some = "every score of a model that counts", "the scores of the models that were found"
+    spans = some if report.stopped else every
     return Section(
         "Every validation row",
         (
             f"A score above 0 says {positive!s}, one below 0 {negative!s}. The bar of a row spans "
-            "all scores that models that count give it. Where it crosses 0, equally good models "
-            "disagree on the class, and the row is ambiguous.",
+            f"{spans}. Where it crosses 0, equally good models disagree on the class, and the row "
+            "is ambiguous."
+            + (f" Of {unknown} rows it is not known whether they are." if unknown else ""),
         ),
         (plot, ambiguous) if len(ambiguous.frame) else (plot,),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -72,9 +73,10 @@ def write_report(folder: str | Path) -> Path:
     try:
         for name, (rows, summary) in studies.items():
             _write_csv(_place(folder, "tables", name, "rows"), rows)
-            for section in _sections(name, rows, summary):
-                sections.append(_drawn_once(section))
-                _write_parts(folder, name, sections[-1])
+            with _readable(name, folder):
+                for section in _sections(name, rows, summary):
+                    sections.append(_drawn_once(section))
+                    _write_parts(folder, name, sections[-1])
         sections.append(provenance(studies))
         _write_parts(folder, "all", sections[-1])
         return write_page(folder / PAGE_NAME, "The paper's studies, run again", _LEAD, sections)
@@ -91,6 +93,19 @@ _LEAD = (
     "search could prove them. The folders tables and figures beside this page hold everything on "
     "it, one file each."
 )
+
+
+@contextmanager
+def _readable(name: str, folder: Path) -> Iterator[None]:
+    """Refuse rows that lack what the report of their study is about, or hold something else."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the stored rows of study {name!r} are not those of this version of pessimal "
+            f"({type(error).__name__}: {error}); run `pessimal reproduce {name}` into another "
+            f"folder, or see {folder / 'tables'} for the rows as they are"
+        ) from error
 
 
 def _sections(name: str, rows: pd.DataFrame, summary: Summary) -> Sequence[Section]:

@@ -1,6 +1,7 @@
 cimport cython
 from pessimal.lp.simplex cimport Simplex
 
+cdef int OPTIMAL
 cdef double INF, LP_FEASIBILITY, BUDGET
 cdef Py_ssize_t N_CUTS, NOTHING, SIDE, PULL
 
@@ -11,6 +12,7 @@ cdef class BudgetCondition:
     cdef double[:, ::1] signed
     cdef const double[::1] weight, lower, upper
     cdef Simplex trainer
+    cdef bint trained
     cdef double[:, ::1] reach
     cdef double[::1] need, chord_slope, chord_start, box_slope, box_start, coefficients
     cdef readonly Py_ssize_t kind, index, last

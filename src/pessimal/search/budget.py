@@ -19,8 +19,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.lp.codes import OPTIMAL
 from pessimal.lp.program import LinearProgram
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.search.codes import N_CUTS, NOTHING, PULL, SIDE
 from pessimal.tolerances import BUDGET, LP_FEASIBILITY
@@ -31,7 +33,9 @@ INF = np.inf
 class BudgetCondition:
     """Remembers multipliers β and writes them as rows; also knows ``L_T*`` of any box."""
 
-    def __init__(self, problem: TuningProblem, budget: Budget, b_limit: float) -> None:
+    def __init__(
+        self, problem: TuningProblem, budget: Budget, b_limit: float, watch: Watch
+    ) -> None:
         p = problem.n_features
         self.n_features = p
         self.n_train = problem.n_train
@@ -48,7 +52,8 @@ class BudgetCondition:
         kink = np.concatenate([np.zeros(p + 1), np.ones(problem.n_train)])
         right = np.zeros(len(high))
         program = LinearProgram(np.asarray(self.signed), -high, high, slope_left, right, kink)
-        self.trainer = Simplex(program)
+        self.trainer = Simplex(program, watch)
+        self.trained = False
         self.n_cuts = 0
         self.oldest = 0
         self.last = 0
@@ -65,10 +70,10 @@ class BudgetCondition:
         self.remember()
 
     def least_loss(self, box: Vector) -> float:
-        """``L_T*(box)``."""
+        """``L_T*(box)``, or a lower bound of it unless `trained`."""
         for j in range(self.n_features):
             self.trainer.set_bounds(j, -box[j], box[j])
-        self.trainer.solve(INF)
+        self.trained = self.trainer.solve(INF) == OPTIMAL
         return self.trainer.objective
 
     def limit(self, box: Vector) -> float:
@@ -87,7 +92,7 @@ class BudgetCondition:
         excess = self.train_loss(primal) - self.limit(box)
         if excess < -BUDGET:
             self.remember()
-        return excess >= -BUDGET
+        return self.trained and excess >= -BUDGET
 
     def remember(self) -> None:
         """Keep the multipliers of the last training problem, in place of the oldest ones."""

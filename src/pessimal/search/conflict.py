@@ -13,6 +13,7 @@ import numpy as np
 
 from pessimal.lp.codes import INFEASIBLE, STALLED
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.search.codes import NO_CONFLICT, UNKNOWN
 from pessimal.search.items import Conditions
 from pessimal.search.node import Node
@@ -24,10 +25,10 @@ INF = np.inf
 class ConflictFinder:
     """The candidates of one node, and a copy of its D to try them on."""
 
-    def __init__(self, conditions: Conditions) -> None:
+    def __init__(self, conditions: Conditions, watch: Watch) -> None:
         sides = conditions.items
         self.sides = sides
-        self.trial = Simplex(conditions.dual)
+        self.trial = Simplex(conditions.dual, watch)
         self.n = 0
         self.item = np.zeros(sides.n_items, np.intp)
         self.side = np.zeros(sides.n_items, np.intp)

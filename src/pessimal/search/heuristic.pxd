@@ -2,6 +2,7 @@ cimport cython
 from pessimal.search.budget cimport BudgetCondition
 from pessimal.search.incumbent cimport Incumbent
 from pessimal.lp.simplex cimport Simplex
+from pessimal.lp.watch cimport Watch
 
 cdef int OPTIMAL
 cdef double INF, CUTOFF, LP_FEASIBILITY
@@ -13,6 +14,7 @@ cdef class Heuristic:
     cdef BudgetCondition budget
     cdef object rng, seed, primal
     cdef Simplex inner, mixed
+    cdef Watch watch
     cdef Py_ssize_t n_features, n_train, n_val, pull_row
     cdef bint weighted
     cdef const double[::1] train_weight, val_weight, point_weight, upper, lower
@@ -30,5 +32,7 @@ cdef class Heuristic:
     @cython.locals(n=Py_ssize_t, scale=double)
     cdef void read(self, double share, double[::1] values) noexcept
     cdef void try_box(self, double share)
+    @cython.locals(loss=double)
+    cpdef bint settle_for_narrowest(self)
     @cython.locals(found=bint)
     cdef void try_budget(self) noexcept

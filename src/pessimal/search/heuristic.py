@@ -33,6 +33,7 @@ class Heuristic:
     ) -> None:
         self.incumbent = tree.incumbent
         self.budget = tree.budget
+        self.watch = tree.watch
         self.seed = seed
         # Made when first used: many a problem ends with the first trial.
         self.rng: np.random.Generator | None = None
@@ -68,13 +69,14 @@ class Heuristic:
         return Simplex(
             LinearProgram(
                 A[: n_rows - first_train], low[:n_rows], high[:n_rows], flat, also_flat, kink
-            )
+            ),
+            self.watch,
         )
 
     def starts(self, target: float) -> None:
         """Try the widest box, the narrowest and those of mixed fits; stop at `target`."""
         for k in range(len(MIXTURES) + 2):
-            if self.incumbent.best <= target + CUTOFF:
+            if self.incumbent.best <= target + CUTOFF or self.watch.over:
                 return
             if k == 1:
                 for j in range(self.n_features):
@@ -171,6 +173,19 @@ class Heuristic:
         elif self.fit(share):
             self.read(share, self.values)
             self.incumbent.try_multipliers(self.values)
+
+    def settle_for_narrowest(self) -> bool:
+        """Take the model fitted in the narrowest box as it is: quick, and seldom good."""
+        for j in range(self.n_features):
+            self.box[j] = self.lower[j]
+        if not self.fit(0.99):
+            return False
+        loss = 0.0
+        for k in range(self.n_val):
+            margin = self.inner.z[self.n_features + 1 + self.n_train + k]
+            loss += self.val_weight[k] * max(0.0, 1.0 - margin)
+        self.incumbent.take(self.inner.z, self.box, loss)
+        return True
 
     def try_budget(self) -> None:
         """Bisect the share for the box's budget; offer the proofs on both sides of it."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from pessimal.lp.codes import OPTIMAL
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Vector
 from pessimal.search.budget import BudgetCondition
 from pessimal.search.items import Conditions
@@ -23,7 +24,11 @@ class Incumbent:
     """The best ``u`` so far, with the widest box its multipliers allow."""
 
     def __init__(
-        self, conditions: Conditions, root: Simplex, budget: BudgetCondition | None
+        self,
+        conditions: Conditions,
+        root: Simplex,
+        budget: BudgetCondition | None,
+        watch: Watch,
     ) -> None:
         n_features = len(conditions.upper)
         self.root = root
@@ -31,7 +36,7 @@ class Incumbent:
         self.budget = budget
         self.n_features = n_features
         self.pull_row = conditions.pull_row
-        self.piece = Simplex(conditions.primal)
+        self.piece = Simplex(conditions.primal, watch)
         self.lower = conditions.lower
         self.upper = conditions.upper
         self.pulled = np.zeros(n_features, np.intp)
@@ -80,9 +85,13 @@ class Incumbent:
     def accept(self, primal: Simplex) -> None:
         """Take P's point, with the box computed last, if it is better."""
         if primal.objective < self.best:
-            self.best = primal.objective
-            self.found = True
-            for j in range(self.n_features + 1):
-                self.u[j] = primal.z[j]
-            for j in range(self.n_features):
-                self.u_box[j] = self.box[j]
+            self.take(primal.z, self.box, primal.objective)
+
+    def take(self, z: Vector, box: Vector, objective: float) -> None:
+        """Take the point that `z` begins with, proved in `box`."""
+        self.best = objective
+        self.found = True
+        for j in range(self.n_features + 1):
+            self.u[j] = z[j]
+        for j in range(self.n_features):
+            self.u_box[j] = box[j]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.search.codes import ABOVE
 from pessimal.search.items import Conditions
 
@@ -20,13 +21,13 @@ from pessimal.search.items import Conditions
 class Node:
     """One level of the stack; its arrays are used again by every node of that depth."""
 
-    def __init__(self, conditions: Conditions) -> None:
+    def __init__(self, conditions: Conditions, watch: Watch) -> None:
         n_features = len(conditions.upper)
         n_elements = conditions.items.n_items + n_features + 2
         self.sides = conditions.items
         self.pull_row = conditions.pull_row
-        self.primal = Simplex(conditions.primal)
-        self.dual = Simplex(conditions.dual)
+        self.primal = Simplex(conditions.primal, watch)
+        self.dual = Simplex(conditions.dual, watch)
         self.pulled = np.zeros(n_features, np.intp)
         self.n_children = 0
         self.item = np.zeros(n_elements, np.intp)

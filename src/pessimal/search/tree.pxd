@@ -5,9 +5,10 @@ from pessimal.search.incumbent cimport Incumbent
 from pessimal.search.node cimport Node
 from pessimal.search.sides cimport Sides
 from pessimal.lp.simplex cimport Simplex
+from pessimal.lp.watch cimport Watch
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, PULL, NO_CONFLICT, UNKNOWN, FLIP_STEPS
+cdef Py_ssize_t BELOW, ABOVE, PULL, NO_CONFLICT, UNKNOWN, FLIP_STEPS, STACK_BYTES
 cdef double INF, AT_BREAKPOINT, CUTOFF, NO_PULL
 
 
@@ -22,6 +23,8 @@ cdef class Tree:
     cdef list levels
     cdef ConflictFinder conflicts
     cdef Simplex root, trial_primal, trial_dual
+    cdef readonly Watch watch
+    cdef Py_ssize_t max_depth
 
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double open_bound(self)
@@ -29,7 +32,7 @@ cdef class Tree:
     cdef bint descend(self)
     @cython.locals(size=Py_ssize_t)
     cdef void examine(self, Node node) noexcept
-    cdef void leave_open(self, Node node) noexcept
+    cdef void leave_open(self, double bound) noexcept
     @cython.locals(side=Py_ssize_t)
     cdef void collect(self, Node node) noexcept
     cdef double bound_flipped(self, Node node, Py_ssize_t item, Py_ssize_t side) noexcept

@@ -21,6 +21,7 @@ import numpy as np
 
 from pessimal.lp.codes import CUT_OFF, INFEASIBLE, STALLED
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.search.budget import BudgetCondition
 from pessimal.search.codes import ABOVE, BELOW, NO_CONFLICT, PULL, UNKNOWN
 from pessimal.search.conflict import ConflictFinder
@@ -31,12 +32,21 @@ from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, NO_PULL
 
 INF = np.inf
 FLIP_STEPS = 20  # steps spent on the bound of one flip
+STACK_BYTES = 2**30  # memory for the dictionaries on the way from the root to a node
 
 
 class Tree:
-    """Depth-first search for the best inner-optimal ``u``; resumable after any node."""
+    """Depth-first search for the best inner-optimal ``u``; resumable after any node.
 
-    def __init__(self, conditions: Conditions, budget: BudgetCondition | None = None) -> None:
+    When the watch says stop, a node that is being examined stays open with the bound it has.
+    """
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        budget: BudgetCondition | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         self.conditions = conditions
         self.budget = budget
         self.sides = conditions.items
@@ -46,21 +56,28 @@ class Tree:
         self.depth = 0
         self.unresolved = 0
         self.unresolved_bound = INF
-        self.root = Simplex(conditions.primal)
+        self.watch = Watch() if watch is None else watch
+        self.max_depth = STACK_BYTES // (conditions.primal.A.nbytes + conditions.dual.A.nbytes)
+        self.root = Simplex(conditions.primal, self.watch)
         self.root.solve(INF)
-        self.incumbent = Incumbent(conditions, self.root, budget)
+        self.incumbent = Incumbent(conditions, self.root, budget, self.watch)
         self.levels: list[Node] = []
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
         if self.nodes == 0:
+            if self.max_depth == 0:
+                self.nodes = 1
+                self.depth = -1
+                self.leave_open(self.root.objective)
+                return False
             # Not before: many a problem ends with the heuristic.
-            self.conflicts = ConflictFinder(self.conditions)
-            self.trial_primal = Simplex(self.conditions.primal)
-            self.trial_dual = Simplex(self.conditions.dual)
+            self.conflicts = ConflictFinder(self.conditions, self.watch)
+            self.trial_primal = Simplex(self.conditions.primal, self.watch)
+            self.trial_dual = Simplex(self.conditions.dual, self.watch)
             self.level(0).primal.copy_from(self.root)
         for _ in range(n_nodes):
-            if self.depth < 0:
+            if self.depth < 0 or self.watch.over:
                 break
             self.nodes += 1
             self.examine(self.level(self.depth))
@@ -85,7 +102,7 @@ class Tree:
     def level(self, depth: int) -> Node:
         """Node of this depth, made on first use."""
         if depth == len(self.levels):
-            self.levels.append(Node(self.conditions))
+            self.levels.append(Node(self.conditions, self.watch))
         return self.levels[depth]
 
     def descend(self) -> bool:
@@ -95,7 +112,11 @@ class Tree:
             while node.n_children > 0:
                 last = node.n_children - 1
                 node.n_children = last
-                if node.bound[last] < self.incumbent.best - CUTOFF:
+                if node.bound[last] >= self.incumbent.best - CUTOFF:
+                    continue
+                if self.depth + 1 >= self.max_depth:
+                    self.leave_open(node.bound[last])
+                else:
                     child = self.level(self.depth + 1)
                     child.copy_from(node)
                     for c in range(last):
@@ -116,16 +137,19 @@ class Tree:
             if status == INFEASIBLE or status == CUT_OFF:
                 return
             if status == STALLED:
-                self.leave_open(node)
+                self.leave_open(node.primal.objective)
                 return
             if node.dual.solve(INF) == INFEASIBLE:
                 return
             self.collect(node)
-            if node.dual.solve(INF) == INFEASIBLE:
+            status = node.dual.solve(INF)
+            if status == INFEASIBLE:
                 return
-            size = self.conflicts.find(node)
+            size = UNKNOWN
+            if status != STALLED and not self.watch.over:
+                size = self.conflicts.find(node)
             if size == UNKNOWN:
-                self.leave_open(node)
+                self.leave_open(node.primal.objective)
                 return
             if size == NO_CONFLICT:
                 multipliers = self.conflicts.trial.z
@@ -143,15 +167,20 @@ class Tree:
                 node.n_children = size
                 return
 
-    def leave_open(self, node: Node) -> None:
+    def leave_open(self, bound: float) -> None:
         """Give up on a node; its bound stays part of the tree's bound."""
         self.unresolved += 1
-        self.unresolved_bound = min(self.unresolved_bound, node.primal.objective)
+        self.unresolved_bound = min(self.unresolved_bound, bound)
 
     def collect(self, node: Node) -> None:
-        """Make candidates of the items that may flip, keep the others for good."""
+        """Make candidates of the items that may flip, keep the others for good.
+
+        Of some items only, when the watch says stop.
+        """
         self.conflicts.clear()
         for item in range(self.sides.n_items):
+            if self.watch.stops(self.trial_primal.m * self.trial_primal.q):
+                return
             off = node.primal.z[self.sides.row[item]] - self.sides.breakpoint[item]
             if abs(off) <= AT_BREAKPOINT:
                 continue
@@ -201,6 +230,8 @@ class Tree:
         trial = self.trial_dual
         for j in range(self.n_features):
             k = self.pull_row + j
+            if self.watch.stops(trial.m * trial.q):
+                return
             if not node.pulled[j] and abs(self.conflicts.trial.z[k]) > NO_PULL:
                 trial.copy_from(node.dual)
                 trial.set_bounds(k, 0.0, 0.0)
@@ -211,7 +242,7 @@ class Tree:
         """Branch on what makes a budget row loosest."""
         self.incumbent.widest_box(node.primal, self.conflicts.trial.z)
         if not self.budget.loosest(cut, node.primal, node.pulled, self.incumbent.box):
-            self.leave_open(node)
+            self.leave_open(node.primal.objective)
         elif self.budget.kind == PULL:
             node.split(self.sides.n_items + self.budget.index, ABOVE)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ _EMBEDDED = {
 _EMBEDDED_TARGET = "class"
 _PARQUET = (".parquet", ".pq")
 _SEPARATORS = ",;\t"
+_QUESTION_MARK = "?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +40,14 @@ class Source:
         All columns, none interpreted.
     target : str or None
         The column of the classes in a data set of the package.
+    notes : tuple of str
+        A sentence for every column in which a question mark was taken for a missing cell.
     """
 
     name: str
     frame: pd.DataFrame
     target: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_source(name: str) -> Source:
@@ -78,7 +83,21 @@ def read_source(name: str) -> Source:
         ) from None
     if frame.empty:
         raise InvalidInputError(f"{name} has no rows; pass a table with a header and rows below")
-    return Source(name, frame)
+    frame, notes = _without_question_marks(frame)
+    return Source(name, frame, notes=notes)
+
+
+def _without_question_marks(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read a lone "?" as a missing cell, which it is in many published tables, and say so."""
+    columns, notes = {}, []
+    for name in frame.columns[~frame.dtypes.map(pd.api.types.is_numeric_dtype)]:
+        marked = frame[name].astype(str).str.strip() == _QUESTION_MARK
+        if marked.any():
+            cells = frame[name].mask(marked)
+            numbers = pd.to_numeric(cells, errors="coerce")
+            columns[name] = numbers if numbers.notna().equals(cells.notna()) else cells
+            notes.append(f"Cells with a ? in {name!r}, taken as missing: {marked.sum()}.")
+    return frame.assign(**columns), tuple(notes)
 
 
 def _with_classes(dataset: Dataset, classes: tuple[str, str]) -> pd.DataFrame:
@@ -132,8 +151,8 @@ def _csv(path: Path) -> pd.DataFrame:
 def _require_distinct(path: Path, names: list[str]) -> None:
     if not any(names):
         raise InvalidInputError(f"{path} has no header; name the columns in the first line")
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise InvalidInputError(
                 f"{path} has more than one column called {name!r}; give every column its own name"
             )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, signs, two_classes
@@ -41,6 +42,12 @@ class Labelled:
     classes: Classes
     notes: tuple[str, ...]
 
+    def labels(self, y: Vector) -> NDArray[Any]:
+        """Return the labels that signs stand for."""
+        named = np.empty(len(y), dtype=object)
+        named[:] = [self.classes[int(sign > 0.0)] for sign in y]
+        return named
+
 
 def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) -> Labelled:
     """Take the target out of a table, and the rows that have none.
@@ -71,7 +78,7 @@ def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) ->
         _require_column(frame, name, "drop")
         if name == target:
             raise InvalidInputError(f"drop names {name!r}, which is the target; leave out others")
-    notes = []
+    notes = list(source.notes)
     if dropped:
         notes.append(f"Left out on request: {', '.join(map(repr, dropped))}.")
     unlabelled = frame[target].isna()

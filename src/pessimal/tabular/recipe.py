@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ Text: TypeAlias = Literal["refuse", "one-hot"]
 
 MOST_CATEGORIES = 20
 """Text with more values than this is a name or a remark, not a category."""
+
+MANY_ROWS = 10
+"""Fewer rows than this may be in order by chance."""
 
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
@@ -97,8 +100,21 @@ class Recipe:
                 f"the table has no column {absent[0]!r}; pass one with the columns "
                 f"{', '.join(repr(column.name) for column in self.columns)}"
             )
-        values = [_values(column, frame[column.name]) for column in self.columns]
-        return pd.DataFrame(np.hstack(values), index=frame.index, columns=self.feature_names)
+        table = np.empty((len(frame), len(self.feature_names)))
+        # Columns that are numbers already go together: one by one, thousands take minutes.
+        kinds = frame.dtypes
+        plain, places, place = [], [], 0
+        for column in self.columns:
+            width = len(column.feature_names)
+            if column.categories is None and pd.api.types.is_numeric_dtype(kinds[column.name]):
+                plain.append(column)
+                places.append(place)
+            else:
+                table[:, place : place + width] = _values(column, frame[column.name])
+            place += width
+        if plain:
+            table[:, places] = _plain_values(plain, frame[[column.name for column in plain]])
+        return pd.DataFrame(table, index=frame.index, columns=self.feature_names)
 
 
 def make_recipe(frame: pd.DataFrame, missing: Missing, text: Text) -> Recipe:
@@ -145,26 +161,41 @@ def _decide(
     name: str, cells: pd.Series, missing: Missing, text: Text
 ) -> tuple[Column | None, str | None]:
     known = cells.dropna()
+    numeric = pd.api.types.is_numeric_dtype(known)
     if known.empty:
         return None, f"{name!r} is empty and was left out."
-    if _texts(known).nunique() == 1:
+    if (known if numeric else _texts(known)).nunique() == 1:
         return None, f"{name!r} has the same value in every row and was left out."
-    if _is_date(known):
+    if not numeric and _is_date(known):
         remedy = "to use it, turn it into a number, such as days"
         return None, f"{name!r} holds dates and was left out; {remedy}."
     numbers = _numbers(known)
     if not numbers.isna().any():
-        return Column(name, fill=float(numbers.median()) if missing == "fill" else None), None
-    return _categories(name, _texts(known), missing, text)
-
-
-def _categories(name: str, known: pd.Series, missing: Missing, text: Text) -> tuple[Column, str]:
-    counts = known.value_counts()
+        column = Column(name, fill=float(numbers.median()) if missing == "fill" else None)
+        return column, _row_number_note(name, numbers)
     if text == "refuse":
-        raise InvalidInputError(
-            f"column {name!r} holds text such as {known.iloc[0]!r}; encode it with --text one-hot, "
-            f"or leave it out with --drop {name!r}"
+        raise InvalidInputError(_why_refused(name, _texts(known), numbers))
+    return _categories(name, _texts(known), missing)
+
+
+def _why_refused(name: str, known: pd.Series, numbers: pd.Series) -> str:
+    """Say what stands in the way of reading a column as numbers."""
+    strange = known[numbers.isna()]
+    if len(strange) > len(known) / 2:
+        return (
+            f"column {name!r} holds text such as {strange.iloc[0]!r}; encode it with --text "
+            f"one-hot, or leave it out with --drop {name!r}"
         )
+    return (
+        f"column {name!r} holds numbers, but {strange.iloc[0]!r} in row {strange.index[0]} "
+        f"(cells that are no numbers: {len(strange)} of {len(known)}); leave such cells empty to "
+        "have them count as missing (--missing drop or fill), encode the column as text with "
+        f"--text one-hot, or leave it out with --drop {name!r}"
+    )
+
+
+def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, str]:
+    counts = known.value_counts()
     if len(counts) > MOST_CATEGORIES:
         raise InvalidInputError(
             f"column {name!r} holds {len(counts)} different texts, more than the "
@@ -176,11 +207,20 @@ def _categories(name: str, known: pd.Series, missing: Missing, text: Text) -> tu
     return column, f"{name!r} holds text and became {len(categories)} features of 0 and 1."
 
 
+def _row_number_note(name: str, numbers: pd.Series) -> str | None:
+    """Warn of whole numbers that grow from row to row, as the number of a row or a patient does."""
+    values = numbers.to_numpy()
+    if len(values) < MANY_ROWS or (values % 1.0).any() or not (np.diff(values) > 0.0).all():
+        return None
+    return (
+        f"{name!r} grows with every row, as a number of the row does; unless it means something, "
+        f"leave it out with --drop {name!r}."
+    )
+
+
 def _is_date(known: pd.Series) -> bool:
     if pd.api.types.is_datetime64_any_dtype(known) or pd.api.types.is_timedelta64_dtype(known):
         return True
-    if pd.api.types.is_numeric_dtype(known):
-        return False
     return all(_DATE.fullmatch(cell) for cell in _texts(known))
 
 
@@ -209,12 +249,26 @@ def _values(column: Column, cells: pd.Series) -> Matrix:
         ones[ones.sum(axis=1) == 0.0] = np.nan
         return np.asarray(ones)
     numbers = _numbers(cells)
-    wrong = (numbers.isna() & ~missing) | np.isinf(numbers)
-    if wrong.any():
-        row = wrong.idxmax()
-        raise InvalidInputError(
-            f"column {column.name!r} holds {str(cells[row])!r} in row {row}; pass a finite number "
-            "or an empty cell"
-        )
+    _require_numbers(column.name, cells, (numbers.isna() & ~missing) | np.isinf(numbers))
     filled = numbers.fillna(np.nan if column.fill is None else column.fill)
     return np.asarray(filled)[:, None]
+
+
+def _plain_values(columns: list[Column], cells: pd.DataFrame) -> Matrix:
+    """Features of columns of a numeric type, one each."""
+    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    infinite = np.isinf(numbers)
+    for k in np.flatnonzero(infinite.any(axis=0)):
+        _require_numbers(columns[k].name, cells.iloc[:, k], infinite[:, k])
+    fill = [np.nan if column.fill is None else float(column.fill) for column in columns]
+    return np.where(np.isnan(numbers), fill, numbers)
+
+
+def _require_numbers(name: str, cells: pd.Series, wrong: Any) -> None:
+    """Refuse cells that are neither finite numbers nor missing."""
+    if np.any(wrong):
+        row = cells.index[int(np.argmax(wrong))]
+        raise InvalidInputError(
+            f"column {name!r} holds {str(cells[row])!r} in row {row}; pass a finite number or an "
+            "empty cell"
+        )

@@ -1,21 +1,32 @@
-"""Linear and mixed-integer programs as numpy arrays, solved by HiGHS.
+"""Linear and mixed-integer programs as arrays, solved by HiGHS in equilibrated units.
 
 A `Program` is data: ``min cost·x`` with ``row_lower ≤ matrix·x ≤ row_upper``,
 ``lower ≤ x ≤ upper`` and some columns integer. `WarmProgram` keeps one linear program in HiGHS and
 solves it again after a change of cost or row limit, from the last basis; `solve_integer` solves a
 mixed-integer program once and reports a bound with its solution.
+
+HiGHS drops small entries and has absolute tolerances, so every program is equilibrated on its way
+in: columns, then rows of unusual size are multiplied by powers of two, which round nothing.
+
+"Optimal" is HiGHS's word. A bound that others rely on is `WarmProgram.lower_bound`: it follows from
+the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import highspy
 import numpy as np
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from pessimal.errors import SolverError
-from pessimal.problem import Mask, Matrix, Vector
-from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
+from pessimal.problem import Mask, Matrix, Vector, power_of_two
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, ROUNDING
+
+_SMALLEST_ENTRY = 1e-12
+"""The least that HiGHS lets us ask for: smaller entries count as zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +34,41 @@ class Program:
     """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``."""
 
     cost: Vector
-    matrix: Matrix
+    matrix: Matrix | csr_array
     row_lower: Vector
     row_upper: Vector
     lower: Vector
     upper: Vector
     integer: Mask | None = None
+
+    def extended(
+        self,
+        cost: Vector,
+        rows: Matrix,
+        row_upper: Vector,
+        lower: Vector,
+        upper: Vector,
+        in_old_rows: Matrix | None = None,
+        integer: Mask | None = None,
+    ) -> Program:
+        """Return this program with new columns, and rows ``rows·x ≤ row_upper`` on all columns.
+
+        `cost` is of all columns; limits, integrality and entries in the old rows, by default 0,
+        are of the new ones.
+        """
+        n_rows, n_columns = self.matrix.shape
+        n_new = len(lower)
+        new = csr_array((n_rows, n_new)) if in_old_rows is None else csr_array(in_old_rows)
+        kinds = None if integer is None else np.append(np.zeros(n_columns, dtype=bool), integer)
+        return Program(
+            cost=cost,
+            matrix=vstack([hstack([self.matrix, new]), csr_array(rows)], format="csr"),
+            row_lower=np.append(self.row_lower, np.full(len(rows), -np.inf)),
+            row_upper=np.append(self.row_upper, row_upper),
+            lower=np.append(self.lower, lower),
+            upper=np.append(self.upper, upper),
+            integer=kinds,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,96 +87,154 @@ class WarmProgram:
     """
 
     def __init__(self, program: Program) -> None:
-        self._highs = _load(program)
+        self._scaled = _Equilibrated(program)
+        self._highs = self._scaled.load()
         # "Choose" takes the primal simplex when the basis is primal feasible, which a change of
         # cost leaves it; the default dual simplex starts again.
         self._highs.setOptionValue("simplex_strategy", 0)
         self._highs.setOptionValue("presolve", "off")
-        self._columns = np.arange(len(program.cost), dtype=np.int32)
+        self._indices = np.arange(len(program.cost), dtype=np.int32)
 
     def set_cost(self, cost: Vector) -> None:
         """Replace the objective."""
-        self._highs.changeColsCost(len(cost), self._columns, cost)
+        self._scaled.set_cost(cost)
+        self._highs.changeColsCost(len(cost), self._indices, self._scaled.cost)
 
     def set_row(self, row: int, lower: float, upper: float) -> None:
         """Replace the limits of one row."""
-        self._highs.changeRowBounds(row, lower, upper)
+        self._scaled.set_row(row, lower, upper)
+        self._highs.changeRowBounds(row, self._scaled.row_lower[row], self._scaled.row_upper[row])
 
     def minimise(self) -> Vector:
         """Return an optimal point, or raise `SolverError` when there is none."""
-        status = _run(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            status = self._start_over()
-        if status != highspy.HighsModelStatus.kOptimal:
+        if not self.solve():
+            status = self._highs.modelStatusToString(self._highs.getModelStatus())
             raise SolverError(
-                f"HiGHS ended a linear program as '{self._highs.modelStatusToString(status)}' "
-                "instead of optimal; features of very different scale are the usual cause, "
-                "so standardise them"
+                f"HiGHS ended a linear program as '{status}' instead of optimal; features of very "
+                "different scale are the usual cause, so standardise them"
             )
-        return np.array(self._highs.getSolution().col_value)
+        return self.point()
+
+    def solve(self, deadline: float = np.inf) -> bool:
+        """Run until an optimum is found or the deadline has passed; return whether one was."""
+        status = self._run(deadline)
+        ends = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
+        if status not in ends:
+            # From scratch and with presolve: the way out of a numerical dead end.
+            self._highs.clearSolver()
+            self._highs.setOptionValue("presolve", "on")
+            status = self._run(deadline)
+            self._highs.setOptionValue("presolve", "off")
+        return bool(status == highspy.HighsModelStatus.kOptimal)
+
+    def point(self) -> Vector:
+        """Return the point at which the last run ended."""
+        return np.asarray(self._scaled.column * self._highs.getSolution().col_value)
+
+    def lower_bound(self, lower: Vector, upper: Vector) -> float:
+        """Bound the cost of every feasible point within finite limits, from the multipliers."""
+        return self._scaled.lower_bound(np.array(self._highs.getSolution().row_dual), lower, upper)
 
     def feasible(self) -> bool:
         """Return whether any point satisfies the program."""
-        status = _run(self._highs)
-        if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible):
-            status = self._start_over()
-        return bool(status == highspy.HighsModelStatus.kOptimal)
+        return self.solve()
 
-    def _start_over(self) -> highspy.HighsModelStatus:
-        """Solve from scratch and with presolve: the way out of a numerical dead end."""
-        self._highs.clearSolver()
-        self._highs.setOptionValue("presolve", "on")
-        status = _run(self._highs)
-        self._highs.setOptionValue("presolve", "off")
-        return status
+    def _run(self, deadline: float) -> highspy.HighsModelStatus:
+        if deadline < np.inf:  # HiGHS counts the seconds of all its runs
+            left = max(0.0, deadline - time.perf_counter())
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+        return _run(self._highs)
 
 
-def solve_integer(program: Program, start: Vector, time_limit: float) -> IntegerSolution:
-    """Minimise a mixed-integer program from a feasible start, within `time_limit` seconds."""
-    highs = _load(program)
+def solve_integer(program: Program, time_limit: float) -> IntegerSolution:
+    """Minimise a mixed-integer program within `time_limit` seconds.
+
+    HiGHS gets no starting point: with one, and presolve, version 1.15 has been seen to end as
+    optimal with a bound that feasible points beat.
+    """
+    scaled = _Equilibrated(program)
+    highs = scaled.load()
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", CUTOFF)
     if time_limit < np.inf:
         highs.setOptionValue("time_limit", max(0.0, time_limit))
-    solution = highspy.HighsSolution()
-    solution.col_value = start
-    solution.value_valid = True
-    highs.setSolution(solution)
     status = _run(highs)
     info = highs.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    # Any other end, "infeasible" from a feasible start above all, proves nothing.
+    # Any other end, "infeasible" of a program that is not above all, proves nothing.
     sound = status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
     return IntegerSolution(
-        x=np.array(highs.getSolution().col_value) if found else None,
+        x=scaled.column * np.array(highs.getSolution().col_value) if found else None,
         bound=float(info.mip_dual_bound) if sound else -np.inf,
     )
 
 
-def _load(program: Program) -> highspy.Highs:
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = program.matrix.shape
-    lp.col_cost_ = program.cost
-    lp.col_lower_ = program.lower
-    lp.col_upper_ = program.upper
-    lp.row_lower_ = program.row_lower
-    lp.row_upper_ = program.row_upper
-    nonzero = program.matrix != 0.0
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(nonzero.sum(axis=1)))).astype(np.int32)
-    lp.a_matrix_.index_ = np.nonzero(nonzero)[1].astype(np.int32)
-    lp.a_matrix_.value_ = program.matrix[nonzero]
-    if program.integer is not None:
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[int(flag)] for flag in program.integer]
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("threads", 1)
-    highs.setOptionValue("parallel", "off")
-    highs.setOptionValue("primal_feasibility_tolerance", LP_FEASIBILITY)
-    highs.setOptionValue("dual_feasibility_tolerance", LP_FEASIBILITY)
-    highs.passModel(lp)
-    return highs
+class _Equilibrated:
+    """A program with columns, then rows, of similar size: ``x = column·x'``, row k times `row[k]`.
+
+    Costs keep their value.
+    """
+
+    def __init__(self, program: Program) -> None:
+        matrix = csr_array(program.matrix)
+        size = abs(matrix)
+        self.column = 1.0 / power_of_two(size.max(axis=0).toarray())
+        if program.integer is not None:
+            self.column[program.integer] = 1.0
+        matrix = csr_array(matrix @ diags_array(self.column))
+        self.row = 1.0 / power_of_two(abs(matrix).max(axis=1).toarray())
+        self.matrix = csr_array(diags_array(self.row) @ matrix)
+        self.cost = self.column * program.cost
+        self.row_lower = self.row * program.row_lower
+        self.row_upper = self.row * program.row_upper
+        self.lower = program.lower / self.column
+        self.upper = program.upper / self.column
+        self.integer = program.integer
+
+    def set_cost(self, cost: Vector) -> None:
+        self.cost = self.column * cost
+
+    def set_row(self, k: int, lower: float, upper: float) -> None:
+        self.row_lower[k] = self.row[k] * lower
+        self.row_upper[k] = self.row[k] * upper
+
+    def load(self) -> highspy.Highs:
+        lp = highspy.HighsLp()
+        lp.num_row_, lp.num_col_ = self.matrix.shape
+        lp.col_cost_ = self.cost
+        lp.col_lower_ = self.lower
+        lp.col_upper_ = self.upper
+        lp.row_lower_ = self.row_lower
+        lp.row_upper_ = self.row_upper
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = self.matrix.indptr.astype(np.int32)
+        lp.a_matrix_.index_ = self.matrix.indices.astype(np.int32)
+        lp.a_matrix_.value_ = self.matrix.data
+        if self.integer is not None:
+            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+            lp.integrality_ = [kinds[int(flag)] for flag in self.integer]
+        highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        highs.setOptionValue("parallel", "off")
+        highs.setOptionValue("primal_feasibility_tolerance", LP_FEASIBILITY)
+        highs.setOptionValue("dual_feasibility_tolerance", LP_FEASIBILITY)
+        highs.setOptionValue("small_matrix_value", _SMALLEST_ENTRY)
+        highs.passModel(lp)
+        return highs
+
+    def lower_bound(self, multipliers: Vector, lower: Vector, upper: Vector) -> float:
+        """Value of the Lagrangian, less what rounding can have done to it."""
+        y = multipliers
+        limits = np.where(y > 0.0, self.row_lower, self.row_upper)
+        y = np.where(np.isfinite(limits), y, 0.0)
+        limits = np.where(y == 0.0, 0.0, limits)
+        low, high = lower / self.column, upper / self.column
+        reduced = self.cost - self.matrix.T @ y
+        widest = np.maximum(np.abs(low), np.abs(high))
+        terms = np.abs(self.cost) + abs(self.matrix).T @ np.abs(y)
+        rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
+        return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
 
 
 def _run(highs: highspy.Highs) -> highspy.HighsModelStatus:

@@ -9,41 +9,28 @@ the best validation loss, and the range of the score at a point.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
-from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
-from pessimal.worst.program import coarse_ranges
+from pessimal.worst.program import coarse_ranges, intercept_range
+
+TRAINING_SECONDS = 0.5
+"""How long training may take past a deadline."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model ``(w, b)`` of least training loss in a box, and that loss."""
+    """A model ``(w, b)`` of least training loss in a box, that loss, and a bound on the least."""
 
     value: float
     w: Vector
     b: float
-
-
-@dataclass(frozen=True, eq=False)
-class BestCase:
-    """The near-optimal model that does best on the validation set.
-
-    Attributes
-    ----------
-    value : float
-        Its mean hinge loss on the validation set.
-    coef, intercept : ndarray of shape (p,), float
-        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
-    """
-
-    value: float
-    coef: Vector
-    intercept: float
+    lower_bound: float
 
 
 def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
@@ -67,35 +54,6 @@ def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
     0.5
     """
     return BoxModels(problem, problem.box(box)).least_loss()
-
-
-def best_case(problem: TuningProblem, box: ArrayLike, budget: Budget | None = None) -> BestCase:
-    """Least validation loss over the near-optimal models of a box.
-
-    Parameters
-    ----------
-    problem : TuningProblem
-    box : float or array-like of shape (p,)
-        The hyperparameters w̄.
-    budget : Budget, optional
-        How far from optimal a model may train; by default not at all.
-
-    Returns
-    -------
-    BestCase
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[2.0]], [1])
-    >>> round(best_case(problem, 1.0).value, 6)
-    0.0
-    """
-    models = near_optimal(
-        problem, problem.box(box), budget, margin_rows(problem.X_val, problem.y_val)
-    )
-    u = models.minimise(hinge_cost=problem.val_weight)
-    w, b = u[:-1], float(u[-1])
-    return BestCase(value=problem.val_loss(w, b), coef=w, intercept=-b)
 
 
 def score_range(
@@ -145,8 +103,13 @@ class BoxModels:
     def __init__(self, problem: TuningProblem, box: Vector, others: Matrix | None = None) -> None:
         self.problem = problem
         self.box = box
-        self.program = _hinge_program(problem, box, others)
         self.training_limit = np.inf
+        margins = margin_rows(problem.X_train, problem.y_train)
+        if others is not None:
+            margins = np.vstack([margins, others])
+        self.program = _hinge_program(problem, box, margins)
+        self._reach = np.abs(margins[:, :-1]) @ box
+        self._unit = 1.0  # of the training loss in its row
         self._simplex = WarmProgram(self.program)
 
     def minimise(
@@ -156,6 +119,66 @@ class BoxModels:
         hinge_cost: Vector | None = None,
     ) -> Vector:
         """Return ``(w, b)`` of least cost, given the costs of u, ξ and v (0 by default)."""
+        self._set_cost(model_cost, train_cost, hinge_cost)
+        self._simplex.minimise()
+        return self._model()
+
+    def least_loss(self, deadline: float = np.inf) -> Trained:
+        """Train: the paper's eq. (boxSVM). Past the deadline, the best model so far.
+
+        A small loss is minimised again in its own unit, for tolerances are absolute. Some time it
+        has in any case: without training there is little to say.
+        """
+        deadline = max(deadline, time.perf_counter() + TRAINING_SECONDS)
+        trained = Trained(1.0, np.zeros(len(self.box)), 0.0, 0.0)  # as model 0 does
+        unit = 1.0
+        while True:
+            self._set_cost(None, self.problem.train_weight / unit, None)
+            self._simplex.solve(deadline)
+            u = self._model()
+            value = self.problem.train_loss(u[:-1], float(u[-1]))
+            if value < trained.value:
+                trained = replace(trained, value=value, w=u[:-1], b=float(u[-1]))
+            bound = unit * self._simplex.lower_bound(*self._limits(trained.value))
+            bound = min(max(trained.lower_bound, bound), trained.value)
+            trained = replace(trained, lower_bound=bound)
+            last, unit = unit, self.problem.loss_unit(trained.value)
+            if unit >= last:
+                return trained
+
+    def least(
+        self,
+        model_cost: Vector | None = None,
+        hinge_cost: Vector | None = None,
+        deadline: float = np.inf,
+    ) -> tuple[Vector | None, float]:
+        """Return a model of least cost, if there was time, and a bound on the cost of all."""
+        self._set_cost(model_cost, None, hinge_cost)
+        solved = self._simplex.solve(deadline)
+        bound = self._simplex.lower_bound(*self._limits(self.training_limit))
+        return self._model() if solved else None, bound
+
+    def limit_training(self, limit: float) -> None:
+        """Keep only the models with ``L_T ≤ limit``."""
+        self.training_limit = limit
+        last = len(self.program.row_upper) - 1
+        unit = self.problem.loss_unit(limit)
+        rescaled = self._unit / unit
+        self.program.row_upper[last] = limit / unit
+        if rescaled == 1.0:
+            self._simplex.set_row(last, -np.inf, limit / unit)
+            return
+        # In the unit of the limit the tolerance of its row is relative.
+        self._unit = unit
+        scale = np.ones(last + 1)
+        scale[last] = rescaled
+        matrix = csr_array(diags_array(scale) @ self.program.matrix)
+        self.program = replace(self.program, matrix=matrix)
+        self._simplex = WarmProgram(self.program)
+
+    def _set_cost(
+        self, model_cost: Vector | None, train_cost: Vector | None, hinge_cost: Vector | None
+    ) -> None:
         first_hinge = self.problem.n_features + 1
         first_other = first_hinge + self.problem.n_train
         cost = np.zeros(len(self.program.cost))
@@ -166,62 +189,67 @@ class BoxModels:
         if hinge_cost is not None:
             cost[first_other:] = hinge_cost
         self._simplex.set_cost(cost)
-        u = self._simplex.minimise()[:first_hinge]
+
+    def _model(self) -> Vector:
+        u = self._simplex.point()[: len(self.box) + 1]
         u[:-1] = np.clip(u[:-1], -self.box, self.box)
         return u
 
-    def least_loss(self) -> Trained:
-        """Train: the paper's eq. (boxSVM)."""
-        u = self.minimise(train_cost=self.problem.train_weight)
-        w, b = u[:-1], float(u[-1])
-        return Trained(value=self.problem.train_loss(w, b), w=w, b=b)
-
-    def limit_training(self, limit: float) -> None:
-        """Keep only the models with ``L_T ≤ limit``."""
-        self.training_limit = limit
-        self._simplex.set_row(len(self.program.row_upper) - 1, -np.inf, limit)
+    def _limits(self, limit: float) -> tuple[Vector, Vector]:
+        """Finite limits on all columns, which no model that trains within `limit` exceeds."""
+        low, high = intercept_range(self.problem, self.box, limit)
+        hinges = 1.0 + self._reach + max(-low, high)
+        lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
+        return lower, np.concatenate([self.box, [high], hinges])
 
 
 def near_optimal(
-    problem: TuningProblem, box: Vector, budget: Budget | None, others: Matrix | None = None
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget | None,
+    others: Matrix | None = None,
+    deadline: float = np.inf,
 ) -> BoxModels:
-    """Return Ψ: the models of the box within the training budget."""
+    """Return Ψ: the models of the box within the training budget.
+
+    Past the deadline a set that holds Ψ: its budget is that of the best model trained by then.
+    """
     models = BoxModels(problem, box, others)
-    least = models.least_loss().value
-    models.limit_training((budget or Budget()).limit(least) + BUDGET_SLACK)
+    least = models.least_loss(deadline).value
+    models.limit_training(problem.training_limit(budget or Budget(), least))
     return models
 
 
 def row_ranges(
     models: BoxModels, rows: Matrix, deadline: float = np.inf
 ) -> tuple[Vector, Vector, Matrix]:
-    """Range of each linear form ``rows·u`` over Ψ, and all the models at its ends.
+    """Range of each linear form ``rows·u`` over Ψ, and the models at its ends.
 
-    Past the deadline, rows after the first have ranges that only hold Ψ's.
+    No model of Ψ leaves a range. Past the deadline, the remaining ones are coarse and have no
+    models at their ends.
     """
     low, high = coarse_ranges(models.problem, models.box, models.training_limit, rows)
     ends: list[Vector] = []
     for k, row in enumerate(rows):
-        if ends and time.perf_counter() > deadline:
+        if time.perf_counter() > deadline:
             break
-        ends += models.minimise(row), models.minimise(-row)
-        low[k], high[k] = ends[-2] @ row, ends[-1] @ row
-    return low, high, np.array(ends)
+        at_low, least = models.least(row, deadline=deadline)
+        at_high, most = models.least(-row, deadline=deadline)
+        low[k], high[k] = max(low[k], least), min(high[k], -most)
+        if at_low is None or at_high is None:
+            break
+        ends += at_low, at_high
+    return low, high, np.array(ends).reshape(-1, rows.shape[1])
 
 
-def _hinge_program(problem: TuningProblem, box: Vector, others: Matrix | None) -> Program:
-    p, n_train = problem.n_features, problem.n_train
-    margins = margin_rows(problem.X_train, problem.y_train)
-    if others is not None:
-        margins = np.vstack([margins, others])
+def _hinge_program(problem: TuningProblem, box: Vector, margins: Matrix) -> Program:
+    """Write ``margins·u + hinge ≥ 1`` and, in the last row, the training loss."""
     n_hinges = len(margins)
-    matrix = np.zeros((n_hinges + 1, p + 1 + n_hinges))
-    matrix[:-1, : p + 1] = margins
-    matrix[:-1, p + 1 :] = np.eye(n_hinges)
-    matrix[-1, p + 1 : p + 1 + n_train] = problem.train_weight
+    loss = np.zeros((1, len(box) + 1 + n_hinges))
+    loss[0, len(box) + 1 : len(box) + 1 + problem.n_train] = problem.train_weight
     return Program(
-        cost=np.zeros(p + 1 + n_hinges),
-        matrix=matrix,
+        cost=np.zeros(loss.shape[1]),
+        matrix=vstack([hstack([csr_array(margins), eye_array(n_hinges)]), csr_array(loss)], "csr"),
         row_lower=np.append(np.ones(n_hinges), -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),

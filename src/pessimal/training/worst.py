@@ -1,33 +1,35 @@
-"""The worst case: the largest validation loss among the near-optimal models of a box.
+"""Best and worst case: the least and largest validation loss of the near-optimal models of a box.
 
-Two methods. ``"exact"`` is a branch and bound, or for the counting losses a mixed-integer program,
-with proved bounds. ``"flip"`` is the paper's
+The best hinge loss is a linear program. The worst case has two methods. ``"exact"`` is a branch and bound with proved bounds. ``"flip"`` is the paper's
 eq. (evaluation-ML) by label flipping: among the models of Ψ take the one that fits the validation
 set with *flipped* labels best. That is a linear program, and its model is a member of Ψ, so its
 loss is a lower bound on the worst case; it can be far below.
+
+A margin within `tolerances.STRICT` of a threshold is a tie, and a tie is not below it.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
+from pessimal.flip import validation_mask
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
-from pessimal.training.exact import Extreme, counted, largest_count
-from pessimal.training.near_optimal import near_optimal
-from pessimal.units import balance
-from pessimal.worst.cases import WorstCases
+from pessimal.tolerances import STRICT
+from pessimal.training.exact import counted, deepest, search_set
+from pessimal.training.near_optimal import BoxModels, near_optimal
 from pessimal.worst.program import coarse_ranges
 
 Method = Literal["exact", "flip"]
 Loss = Literal["hinge", "zero_one", "margin"]
 
-_THRESHOLD = {"zero_one": 0.0, "margin": 1.0}
+THRESHOLD = {"zero_one": 0.0, "margin": 1.0}
+"""Margin below which a point counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +44,94 @@ class WorstCase:
         The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
     upper_bound : float
         No near-optimal model of the box has a larger loss.
+    lower_bound : float
+        The worst case is at least this: `value`, since its model attains it. If time ran out
+        before the least training loss was known, the model may train too badly, and this is 0.
     """
 
     value: float
     coef: Vector
     intercept: float
     upper_bound: float
+    lower_bound: float
 
-    @property
-    def lower_bound(self) -> float:
-        """The worst case is at least this: `value`, since its model attains it."""
-        return self.value
+
+@dataclass(frozen=True, eq=False)
+class BestCase:
+    """The near-optimal model that does best on the validation set, as far as is known.
+
+    Attributes
+    ----------
+    value : float
+        Its validation loss, recomputed from the data.
+    coef, intercept : ndarray of shape (p,), float
+        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
+    lower_bound : float
+        No near-optimal model of the box has a smaller loss.
+    """
+
+    value: float
+    coef: Vector
+    intercept: float
+    lower_bound: float
+
+
+def best_case(
+    problem: TuningProblem,
+    box: ArrayLike,
+    budget: Budget | None = None,
+    loss: Loss = "hinge",
+    time_limit: float | None = None,
+) -> BestCase:
+    """Least validation loss over the near-optimal models of a box.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    box : float or array-like of shape (p,)
+        The hyperparameters w̄.
+    budget : Budget, optional
+        How far from optimal a model may train; by default not at all.
+    loss : {"hinge", "zero_one", "margin"}, default="hinge"
+        Mean hinge loss, or weight of the validation points with ``y·score < 0`` or ``< 1``.
+    time_limit : float, optional
+        Seconds after which the best model so far is returned, with the lower bound proved by then.
+
+    Returns
+    -------
+    BestCase
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[2.0]], [1])
+    >>> round(best_case(problem, 1.0).value, 6)
+    0.0
+    """
+    if loss not in get_args(Loss):
+        raise InvalidInputError(f"loss is {loss!r}; pass 'hinge', 'zero_one' or 'margin'")
+    limits, deadline = problem.box(box), deadline_after(time_limit)
+    budget = Budget() if budget is None else budget
+    if loss == "hinge":
+        u, bound = _least_hinge(problem, limits, budget, deadline)
+    else:
+        # Every point that is not below counts, as one below the opposite with its label flipped.
+        flipped = replace(problem, y_val=-problem.y_val)
+        threshold = STRICT - THRESHOLD[loss]
+        found = search_set(flipped, limits, budget, threshold, deadline, None)
+        u, bound = found.worst.u, 1.0 - found.worst.upper_bound
+    value = loss_of(problem, loss, u)
+    return BestCase(value, u[:-1], -float(u[-1]), min(value, max(0.0, bound)))
+
+
+def _least_hinge(
+    problem: TuningProblem, box: Vector, budget: Budget, deadline: float
+) -> tuple[Vector, float]:
+    rows = margin_rows(problem.X_val, problem.y_val)
+    models = BoxModels(problem, box, rows)
+    trained = models.least_loss(deadline)
+    models.limit_training(problem.training_limit(budget, trained.value))
+    u, bound = models.least(hinge_cost=problem.val_weight, deadline=deadline)
+    return np.append(trained.w, trained.b) if u is None else u, bound
 
 
 def worst_case(
@@ -90,8 +169,8 @@ def worst_case(
     Returns
     -------
     WorstCase
-        For the two counting losses the upper bound takes a margin that touches the threshold as
-        below it; where that matters it exceeds the value.
+        For the two counting losses the value and the bound leave out ties: margins within 1e-6 of
+        the threshold.
 
     Examples
     --------
@@ -106,68 +185,57 @@ def worst_case(
         raise InvalidInputError(f"method is {method!r}; pass 'exact' or 'flip'")
     if loss not in get_args(Loss):
         raise InvalidInputError(f"loss is {loss!r}; pass 'hinge', 'zero_one' or 'margin'")
-    given = problem.box(box)
-    # The mixed-integer programs, too, are only as good as their tolerances.
-    balanced = balance(problem)
-    scaled, limits = balanced.problem, balanced.factor * given
+    limits = problem.box(box)
+    if node_limit is not None and not node_limit > 0:
+        raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
+    budget = Budget() if budget is None else budget
+    deadline = deadline_after(time_limit)
     if method == "flip":
-        extreme = _flip(scaled, limits, budget, _mask(problem, flipped), loss)
-    else:
-        deadline = _deadline(time_limit)
-        if node_limit is not None and not node_limit > 0:
-            raise InvalidInputError(f"node_limit is {node_limit!r}; pass a positive number or None")
-        if loss == "hinge":
-            extreme = _worst_hinge(scaled, limits, budget or Budget(), deadline, node_limit)
-        else:
-            models = near_optimal(scaled, limits, budget)
-            extreme = largest_count(models, _THRESHOLD[loss], deadline)
-    coef, b = extreme.u[:-1] / balanced.factor, float(extreme.u[-1])
-    value = _loss(problem, loss, np.append(coef, b))
-    return WorstCase(value, coef, -b, max(value, extreme.upper_bound))
+        everyone = np.ones(problem.n_val, dtype=np.bool_)
+        chosen = everyone if flipped is None else flipped
+        mask = validation_mask(problem, chosen, "flipped")
+        return _flipped(problem, limits, budget, loss, mask)
+    threshold = None if loss == "hinge" else THRESHOLD[loss] - STRICT
+    found = search_set(problem, limits, budget, threshold, deadline, node_limit)
+    u = found.worst.u
+    if threshold is not None:
+        deeper = deepest(found.models, u, threshold, deadline)
+        u = max(u, deeper, key=lambda u: loss_of(problem, loss, u))
+    value = loss_of(problem, loss, u)
+    upper = max(value, found.worst.upper_bound)
+    return WorstCase(value, u[:-1], -float(u[-1]), upper, value if found.certain else 0.0)
 
 
-def _worst_hinge(
-    problem: TuningProblem, box: Vector, budget: Budget, deadline: float, node_limit: int | None
-) -> Extreme:
-    cases = WorstCases(problem, budget)
-    worst = cases.worst(box, cases.limit(box), deadline=deadline, node_limit=node_limit)
-    return Extreme(worst.u, worst.upper_bound)
-
-
-def _flip(
-    problem: TuningProblem, box: Vector, budget: Budget | None, flipped: Mask, loss: Loss
-) -> Extreme:
-    others = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
+def _flipped(
+    problem: TuningProblem, box: Vector, budget: Budget, loss: Loss, mask: Mask
+) -> WorstCase:
+    others = margin_rows(problem.X_val[mask], -problem.y_val[mask])
     models = near_optimal(problem, box, budget, others)
-    u = models.minimise(hinge_cost=problem.flipped_weight(flipped))
+    u = models.minimise(hinge_cost=problem.flipped_weight(mask))
+    value = loss_of(problem, loss, u)
+    upper = max(value, _coarse_bound(models, loss))
+    return WorstCase(value, u[:-1], -float(u[-1]), upper, value)
+
+
+def _coarse_bound(models: BoxModels, loss: Loss) -> float:
+    """Bound the loss from the box and the training limit alone."""
+    problem = models.problem
     rows = margin_rows(problem.X_val, problem.y_val)
-    low, _ = coarse_ranges(problem, box, models.training_limit, rows)
+    low, _ = coarse_ranges(problem, models.box, models.training_limit, rows)
     if loss == "hinge":
-        return Extreme(u, float(problem.val_weight @ hinge(low)))
-    return Extreme(u, float(problem.val_weight[low < _THRESHOLD[loss]].sum()))
+        return float(problem.val_weight @ hinge(low))
+    return float(problem.val_weight[low < THRESHOLD[loss]].sum())
 
 
-def _loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:
+def loss_of(problem: TuningProblem, loss: Loss, u: Vector) -> float:
+    """Validation loss of a model ``(w, b)``."""
     if loss == "hinge":
         return problem.val_loss(u[:-1], float(u[-1]))
-    return counted(problem, u, _THRESHOLD[loss])
+    return counted(problem, u, THRESHOLD[loss])
 
 
-def _mask(problem: TuningProblem, flipped: ArrayLike | None) -> Mask:
-    if flipped is None:
-        return np.ones(problem.n_val, dtype=bool)
-    mask = np.asarray(flipped)
-    if mask.dtype != np.bool_ or mask.shape != (problem.n_val,):
-        raise InvalidInputError(
-            f"flipped has type {mask.dtype} and shape {mask.shape}; "
-            f"pass {problem.n_val} booleans, one a validation point"
-        )
-    if not problem.val_weight[mask].sum() > 0.0:
-        raise InvalidInputError("flipped marks no point with positive weight; flip at least one")
-    return mask
-
-
-def _deadline(time_limit: float | None) -> float:
+def deadline_after(time_limit: float | None) -> float:
+    """Return the moment at which a time limit, validated here, will have passed."""
     if time_limit is None:
         return np.inf
     if not time_limit > 0.0:

@@ -35,6 +35,7 @@ def audit_table(
     time_limit: float = 60.0,
     seed: int = 0,
     curve: bool = False,
+    verbose: bool = False,
 ) -> AuditReport:
     """Audit on a table.
 
@@ -51,6 +52,8 @@ def audit_table(
         Draws the validation rows.
     curve : bool, default=False
         Whether to audit at several ε, for a picture.
+    verbose : bool, default=False
+        As in `pessimal.audit`.
 
     Returns
     -------
@@ -68,17 +71,18 @@ def audit_table(
     recipe = make_recipe(table.columns, missing, text)
     rows = complete_rows(table, np.arange(len(table.y)), recipe, "audit")
     require_both_classes(table, rows, "audit")
-    labels = np.array([table.classes[int(sign > 0.0)] for sign in rows.y], dtype=object)
     X_train, X_val, y_train, y_val = train_test_split(
-        rows.X, labels, test_size=0.5, stratify=labels, random_state=seed
+        rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
     scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
     X_train, X_val = scaler.transform(X_train), scaler.transform(X_val)
-    data = (X_train, y_train, X_val, y_val)
+    data = (X_train, table.labels(y_train), X_val, table.labels(y_val))
     epsilons = None if curve else ()
     if box is None:
+        # scikit-learn refuses labels of some types, so it gets signs, and the names afterwards.
         model = LogisticRegression().fit(X_train, y_train)
-        report = audit_estimator(model, *data, epsilon, epsilons, time_limit)
+        model.classes_ = np.array(table.classes, dtype=object)
+        report = audit_estimator(model, *data, epsilon, epsilons, time_limit, verbose)
     else:
-        report = audit(*data, box, epsilon, delta, epsilons, time_limit)
+        report = audit(*data, box, epsilon, delta, epsilons, time_limit, verbose)
     return replace(report, notes=(*table.notes, *recipe.notes, *rows.notes, *report.notes))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
@@ -64,7 +65,7 @@ def read_model(path: Path) -> TunedModel:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        content = json.loads(text, parse_constant=_no_constant)
+        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct)
     except OSError as error:
         raise InvalidInputError(
             f"{path} cannot be read ({error.strerror}); pass a model file written by pessimal tune"
@@ -89,11 +90,20 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its pairs; of a name given twice, JSON readers differ on which counts."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the name {_short(name)} stands more than once in an object")
+    return fields
+
+
 def _model(content: Any) -> TunedModel:
     fields = _object("the file", content)
     if fields.get("format") != FORMAT:
         raise _Wrong(f"format is {_short(fields.get('format'))} instead of {FORMAT!r}")
-    if fields.get("version") is True or fields.get("version") != VERSION:
+    if type(fields.get("version")) is not int or fields["version"] != VERSION:
         raise _Wrong(
             f"version is {_short(fields.get('version'))}, and this program reads {VERSION}"
         )

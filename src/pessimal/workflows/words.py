@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pessimal.solution import Status
+from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.workflows.tune import Comparison, TuningRun
 
 Rows = list[tuple[str, ...]]
@@ -54,17 +55,27 @@ def guarantee_table(run: TuningRun) -> Rows:
     """Best and worst of these models on the validation rows, with what is proved."""
     report = run.audit
     n = report.n_val
-    worst, errors = report.worst_loss, report.worst_error
+    best, worst, errors = report.best_loss, report.worst_loss, report.worst_error
+    disagree, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
+    exact = best.value - best.bound <= OPTIMAL_GAP
     return [
         (f"on the {n} validation rows", "found", "proved"),
-        ("least loss (mean hinge)", f"{report.best_loss.value:.4f}", "exact"),
+        (
+            "least loss (mean hinge)",
+            f"{best.value:.4f}",
+            "exact" if exact else f"at least {best.bound:.4f}",
+        ),
         ("largest loss (mean hinge)", f"{worst.value:.4f}", f"at most {worst.bound:.4f}"),
         (
             "most rows wrong",
             f"{errors.value * n:.0f} of {n}",
             f"at most {errors.bound * n:.0f}",
         ),
-        ("rows they disagree on", f"{report.ambiguous.sum()} of {n}", "exact"),
+        (
+            "rows they disagree on",
+            f"{disagree} of {n}",
+            f"at most {disagree + unknown}" if unknown else "exact",
+        ),
     ]
 
 
@@ -83,17 +94,20 @@ def comparison_table(comparison: Comparison) -> Rows:
     ]
 
 
+MOST_FEATURES = 30
+"""With more features than this, those whose limit is 0 share a line."""
+
+
 def feature_table(run: TuningRun) -> Rows:
     """List the tuned limits and the coefficients of the model that predicts."""
     model = run.model
+    features = list(zip(model.recipe.feature_names, model.box, model.coef, strict=True))
+    listed = [feature for feature in features if feature[1] > 0.0 or len(features) <= MOST_FEATURES]
+    others = len(features) - len(listed)
     return [
         ("feature", "limit on |weight|", "coefficient"),
-        *(
-            (name, f"{limit:.4f}", f"{coef:.4g}")
-            for name, limit, coef in zip(
-                model.recipe.feature_names, model.box, model.coef, strict=True
-            )
-        ),
+        *((name, f"{limit:.4f}", f"{coef:.4g}") for name, limit, coef in listed),
+        *([(f"{others} other features", "0.0000", "0")] if others else []),
         ("intercept", "", f"{model.intercept:.4g}"),
     ]
 

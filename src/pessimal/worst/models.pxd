@@ -3,26 +3,29 @@ from pessimal.lp.simplex cimport Simplex
 
 cdef int INFEASIBLE, OPTIMAL, STALLED
 cdef double INF, LP_FEASIBILITY
-cdef Py_ssize_t MOST_ROUNDS
+cdef Py_ssize_t MOST_ROUNDS, MOST_STEPS
 
 
 cdef class Models(Simplex):
     cdef readonly Py_ssize_t n_val
-    cdef readonly double limit
+    cdef readonly double limit, unit, share
     cdef Py_ssize_t n_train, n_cuts, first_cut
     cdef const double[:, ::1] train_rows
     cdef const double[::1] train_weight
-    cdef double[::1] normal, cut_weight, widest_low, widest_high
+    cdef double[::1] inner, inner_margin, margin, normal, cut_weight, widest_low, widest_high
 
-    cpdef void move_to(self, const double[::1] box, double limit)
-    cdef void charge(self, Py_ssize_t k, double slope, double root)
+    cpdef void move_to(self, const double[::1] box, double limit, double unit, const double[::1] inner)
+    cdef void forget_cuts(self)
+    cdef void charge(self, Py_ssize_t k, double slope_left, double slope_right, double kink)
     cpdef double scenario(self, const double[::1] weight)
     cdef int optimise_scenario(self, const double[::1] weight)
     cdef int optimise(self, double cutoff)
-    @cython.locals(loss=double, total=double, margin=double)
+    @cython.locals(reach=double)
+    cdef bint certainly_infeasible(self)
+    @cython.locals(loss=double, rate=double, weight=double, total=double, margin=double, change=double, most=double)
     cdef bint cut(self)
-    cdef void set_target(self, double at_most)
-    cdef void lift_target(self)
+    cdef void add_objective_cut(self, double at_most)
+    cdef void drop_objective_cut(self)
     @cython.locals(found=Py_ssize_t, most=double, slack=double)
     cdef Py_ssize_t loosest_cut(self)
     @cython.locals(value=double)

@@ -6,13 +6,17 @@ training points
 
     Σ_{i∈S} weight_i·(1 − margin_i) ≤ L_T(u) ≤ limit,
 
-with equality on the left when S holds the points with an active hinge. So whenever the optimum
-trains too badly, the cut of its own active hinges is added, and solved again. A cut holds in every
-box and with every limit, only its right-hand side moves: soon hardly any are missing.
+with equality on the left when S holds the points with an active hinge. An optimum that trains too
+badly is cut off where the line to it from `inner`, a model that trains well, leaves the set: there
+the cut touches the set (Veinott's supporting hyperplanes). That point is a model of the set, so no
+solve goes without one, cut short or not. A cut holds in every box and with every limit, only its
+right-hand side moves: soon hardly any are missing.
 
 Every row has two finite bounds, implied by the rest where the problem gives none. So any
 multipliers are dual feasible once each nonbasic row sits on the right bound, and the dual simplex
 starts warm after every change: of the box, the limit or a cost.
+
+Limits can be as small as the weights of points, so cuts are divided by the limit's own `unit`.
 """
 
 from __future__ import annotations
@@ -22,18 +26,22 @@ import numpy as np
 from pessimal.lp.codes import INFEASIBLE, OPTIMAL, STALLED
 from pessimal.lp.program import LinearProgram
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import LP_FEASIBILITY
 
 INF = np.inf
 MOST_ROUNDS = 200  # of solving and cutting
+MOST_STEPS = 50  # of Newton's method on the way to the boundary; far fewer suffice
 
 
 class Models(Simplex):
     """The set, the costs in force, and the dictionary that answered last."""
 
-    def __init__(self, program: LinearProgram, train_rows: Matrix, train_weight: Vector) -> None:
-        super().__init__(program)
+    def __init__(
+        self, program: LinearProgram, train_rows: Matrix, train_weight: Vector, watch: Watch
+    ) -> None:
+        super().__init__(program, watch)
         self.train_rows = train_rows
         self.train_weight = train_weight
         self.n_train = len(train_weight)
@@ -41,29 +49,57 @@ class Models(Simplex):
         self.n_cuts = program.n_local - 1
         self.first_cut = self.q + self.n_val
         self.limit = INF
+        self.unit = 1.0
+        self.inner = np.zeros(self.q)
+        self.inner_margin = np.zeros(self.n_train)
+        self.margin = np.zeros(self.n_train)
+        self.share = 1.0  # of the way from `inner` to the last optimum that lies in the set
         self.normal = np.zeros(self.q)
         self.cut_weight = np.zeros(self.n_cuts)  # Σ_S weight_i; 0: no cut yet
         self.widest_low = program.low.copy()
         self.widest_high = program.high.copy()
 
-    def move_to(self, box: Vector, limit: float) -> None:
-        """Move to another box and another training limit, validation margins free, no target."""
+    def move_to(self, box: Vector, limit: float, unit: float, inner: Vector) -> None:
+        """Move to another box and training limit, validation margins free, no objective cut.
+
+        `inner` is a model of the new set; far inside is best.
+        """
         self.limit = limit
-        self.lift_target()
+        self.drop_objective_cut()
         for j in range(self.q - 1):
             self.set_bounds(j, -box[j], box[j])
         for k in range(self.q, self.first_cut):
             self.set_bounds(k, self.widest_low[k], self.widest_high[k])
+        if unit != self.unit:
+            self.unit = unit
+            self.forget_cuts()
         for c in range(self.n_cuts):
             if self.cut_weight[c] > 0.0:
                 k = self.first_cut + c
-                self.set_bounds(k, self.cut_weight[c] - limit, self.widest_high[k])
+                self.set_bounds(k, self.cut_weight[c] - limit / unit, self.widest_high[k] / unit)
+        for i in range(self.n_train):
+            self.inner_margin[i] = 0.0
+            for j in range(self.q):
+                self.inner_margin[i] += self.train_rows[i, j] * inner[j]
+        for j in range(self.q):
+            self.inner[j] = inner[j]
 
-    def charge(self, k: int, slope: float, root: float) -> None:
-        """Let row `k` cost ``slope·(z_k − root)``; `reprice` makes it count."""
-        self.slope_left[k] = slope
-        self.slope_right[k] = slope
-        self.kink[k] = root
+    def forget_cuts(self) -> None:
+        """Let the rows of all cuts be without effect."""
+        for c in range(self.n_cuts):
+            self.cut_weight[c] = 0.0
+            k = self.first_cut + c
+            self.low[k] = self.widest_low[k]
+            self.high[k] = self.widest_high[k]
+            for j in range(self.q):
+                self.A[self.n_val + c, j] = 0.0
+        self.refactor()
+
+    def charge(self, k: int, slope_left: float, slope_right: float, kink: float) -> None:
+        """Let row `k` cost a function of one kink, 0 there; `reprice` makes it count."""
+        self.slope_left[k] = slope_left
+        self.slope_right[k] = slope_right
+        self.kink[k] = kink
 
     def scenario(self, weight: Vector) -> float:
         """Largest ``Σ weight_k·(1 − margin_k)`` over the set; −∞ if there is no model in it.
@@ -76,45 +112,91 @@ class Models(Simplex):
     def optimise_scenario(self, weight: Vector) -> int:
         """Make ``−Σ weight_k·(1 − margin_k)`` the cost and minimise it."""
         for k in range(self.n_val):
-            self.charge(self.q + k, weight[k], 1.0)
+            self.charge(self.q + k, weight[k], weight[k], 1.0)
         self.reprice(False)
         return self.optimise(INF)
 
     def optimise(self, cutoff: float) -> int:
-        """Solve and cut until the optimum trains within the limit; see `Simplex.solve`."""
+        """Solve and cut until the optimum trains within the limit; see `Simplex.solve`.
+
+        However it ends, `objective` is a lower bound, and `share` of the way to ``z`` is a model.
+        """
+        self.share = 0.0
         if self.limit < 0.0:  # no hinge is negative, and the cut of no hinges would be no row
             return INFEASIBLE
         for _ in range(MOST_ROUNDS):
             status = self.solve(cutoff)
+            if status == INFEASIBLE and not self.certainly_infeasible():
+                return STALLED
             if status != OPTIMAL or not self.cut():
                 return status
+            if self.watch.stops(self.n_train * self.q):
+                break
         return STALLED
 
-    def cut(self) -> bool:
-        """Cut the optimum off if it trains too badly; return whether it did."""
-        loss = 0.0
-        total = 0.0
+    def certainly_infeasible(self) -> bool:
+        """Whether the row that proves infeasibility does so with its smallest entries, too."""
+        k = self.basic[self.row]
+        reach = 0.0
         for j in range(self.q):
-            self.normal[j] = 0.0
+            n = self.nonbasic[j]
+            at_low = self.D[self.row, j] * self.low[n]
+            at_high = self.D[self.row, j] * self.high[n]
+            if self.direction == 1:
+                reach += min(at_low, at_high)
+            else:
+                reach += max(at_low, at_high)
+        return reach > self.high[k] if self.direction == 1 else reach < self.low[k]
+
+    def cut(self) -> bool:
+        """Cut the optimum off if it trains too badly; return whether it did.
+
+        The training loss on the line from `inner` is convex and piecewise linear, so Newton's
+        method comes down to the limit from above, in as many steps as it meets pieces. The hinges
+        active on the last piece make the cut.
+        """
         for i in range(self.n_train):
-            margin = 0.0
+            self.margin[i] = 0.0
             for j in range(self.q):
-                margin += self.train_rows[i, j] * self.z[j]
-            if margin < 1.0:
-                loss += self.train_weight[i] * (1.0 - margin)
-                total += self.train_weight[i]
-                for j in range(self.q):
-                    self.normal[j] += self.train_weight[i] * self.train_rows[i, j]
+                self.margin[i] += self.train_rows[i, j] * self.z[j]
         # A cut in force is met to within LP_FEASIBILITY; asking for no more would add it again.
-        if loss <= self.limit + 2.0 * LP_FEASIBILITY:
-            return False
+        most = self.limit + 2.0 * LP_FEASIBILITY * self.unit
+        self.share = 1.0
+        total = 0.0
+        for step in range(MOST_STEPS):
+            loss = 0.0
+            rate = 0.0
+            weight = 0.0
+            for i in range(self.n_train):
+                change = self.margin[i] - self.inner_margin[i]
+                margin = self.inner_margin[i] + self.share * change
+                if margin < 1.0:
+                    loss += self.train_weight[i] * (1.0 - margin)
+                    rate -= self.train_weight[i] * change
+                    weight += self.train_weight[i]
+            if loss <= most:
+                if step == 0:
+                    return False
+                break
+            total = weight
+            for j in range(self.q):
+                self.normal[j] = 0.0
+            for i in range(self.n_train):
+                change = self.margin[i] - self.inner_margin[i]
+                if self.inner_margin[i] + self.share * change < 1.0:
+                    for j in range(self.q):
+                        self.normal[j] += self.train_weight[i] * self.train_rows[i, j]
+            self.share = max(0.0, self.share - (loss - self.limit) / rate) if rate > 0.0 else 0.0
         c = self.loosest_cut()
-        self.cut_weight[c] = total
-        self.low[self.first_cut + c] = total - self.limit
+        for j in range(self.q):
+            self.normal[j] /= self.unit
+        self.cut_weight[c] = total / self.unit
+        self.low[self.first_cut + c] = self.cut_weight[c] - self.limit / self.unit
+        self.high[self.first_cut + c] = self.widest_high[self.first_cut + c] / self.unit
         self.write_row(self.n_val + c)
         return True
 
-    def set_target(self, at_most: float) -> None:
+    def add_objective_cut(self, at_most: float) -> None:
         """Keep only models with ``normal·u ≤ at_most``, in the row kept for that."""
         row = self.m - 1
         for j in range(self.q):
@@ -122,7 +204,7 @@ class Models(Simplex):
         self.high[self.size - 1] = at_most
         self.refactor()
 
-    def lift_target(self) -> None:
+    def drop_objective_cut(self) -> None:
         """Let that row be without effect."""
         k = self.size - 1
         self.set_bounds(k, self.widest_low[k], self.widest_high[k])
@@ -172,4 +254,4 @@ class Models(Simplex):
         rate = 0.0
         for c in range(self.n_cuts):
             rate += abs(self.y[self.first_cut + c])
-        return rate
+        return rate / self.unit

@@ -10,9 +10,11 @@ of weight ω together, with its mean for x.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.lp.program import LinearProgram
 from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.worst.models import Models
 
@@ -20,36 +22,39 @@ SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
 
 
-def training_program(problem: TuningProblem, budget: Budget) -> Simplex:
-    """Minimise the training loss: rows are the margins of T, with a kink at 1."""
-    rows = margin_rows(problem.X_train, problem.y_train)
+def training_program(problem: TuningProblem, budget: Budget, unit: float, watch: Watch) -> Simplex:
+    """Minimise the training loss in a unit: rows are the margins of T, with a kink at 1."""
+    rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
     low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
-    reach = np.abs(problem.X_train) @ problem.upper + max(-low, high)
+    reach = np.abs(rows[:, :-1]) @ problem.upper + max(-low, high)
     q, n = rows.shape[1], len(rows)
     return Simplex(
         LinearProgram(
             A=rows,
             low=np.concatenate([-problem.upper, [low], -reach]),
             high=np.concatenate([problem.upper, [high], reach]),
-            slope_left=np.concatenate([np.zeros(q), -problem.train_weight]),
+            slope_left=np.concatenate([np.zeros(q), -weight / unit]),
             slope_right=np.zeros(q + n),
             kink=np.concatenate([np.zeros(q), np.ones(n)]),
-        )
+        ),
+        watch,
     )
 
 
-def near_optimal_program(problem: TuningProblem, budget: Budget) -> Models:
-    """Rows are the margins of V, then room for cuts and a target."""
-    rows = margin_rows(problem.X_val, problem.y_val)
+def near_optimal_program(
+    problem: TuningProblem, budget: Budget, val_rows: Matrix, watch: Watch
+) -> Models:
+    """Rows are margins of V, then room for cuts and an objective cut."""
+    q = val_rows.shape[1]
     low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
     b_limit = max(-low, high)
-    val_reach = np.abs(problem.X_val) @ problem.upper + b_limit
-    n_cuts = rows.shape[1] + SPARE_CUTS
+    val_reach = np.abs(val_rows[:, :-1]) @ problem.upper + b_limit
+    n_cuts = q + SPARE_CUTS
     train_reach = float(problem.train_weight @ np.abs(problem.X_train) @ problem.upper) + b_limit
     local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
-    size = rows.shape[1] + len(rows) + len(local_reach)
+    size = q + len(val_rows) + len(local_reach)
     program = LinearProgram(
-        A=np.vstack([rows, np.zeros((len(local_reach), rows.shape[1]))]),
+        A=np.vstack([val_rows, np.zeros((len(local_reach), q))]),
         low=np.concatenate([-problem.upper, [low], -val_reach, -local_reach]),
         high=np.concatenate([problem.upper, [high], val_reach, local_reach]),
         slope_left=np.zeros(size),
@@ -57,7 +62,24 @@ def near_optimal_program(problem: TuningProblem, budget: Budget) -> Models:
         kink=np.zeros(size),
         n_local=len(local_reach),
     )
-    return Models(program, margin_rows(problem.X_train, problem.y_train), problem.train_weight)
+    rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
+    return Models(program, rows, weight, watch)
+
+
+def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.intp]]:
+    """Return the distinct rows with their weights added up, and which of them each row is.
+
+    Examples
+    --------
+    >>> rows, weight, which = merged(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
+    >>> rows.tolist(), weight.tolist(), which.tolist()
+    ([[1.0], [2.0]], [1.0, 2.0], [1, 0, 1])
+    """
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    if len(distinct) == len(rows):  # as they came
+        return rows, weight, np.arange(len(rows))
+    return distinct, np.bincount(which, weight).astype(np.float64), which
 
 
 def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:

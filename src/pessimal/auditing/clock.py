@@ -1,0 +1,67 @@
+"""The time of an audit: shared among its steps, and told while it passes."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from typing import Self
+
+from pessimal.errors import InvalidInputError
+
+SECONDS_BETWEEN_LINES = 1.0
+
+
+class Clock:
+    """Shares what is left of a time limit among the steps still to come.
+
+    As a context manager it writes what the audit is at to standard error, once a second, if asked
+    to; a quick audit writes nothing.
+    """
+
+    def __init__(self, seconds: float | None, verbose: bool = False) -> None:
+        if seconds is not None and not seconds > 0.0:
+            raise InvalidInputError(
+                f"time_limit is {seconds!r}; pass a positive number of seconds or None"
+            )
+        self._begun = time.perf_counter()
+        self._deadline = math.inf if seconds is None else self._begun + seconds
+        self._at = ""
+        self._ended = threading.Event()
+        self._teller = threading.Thread(target=self._tell, daemon=True) if verbose else None
+
+    def __enter__(self) -> Self:
+        if self._teller is not None:
+            self._teller.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return time.perf_counter() > self._deadline
+
+    def share(self, part: float) -> float | None:
+        """Seconds that are a part of what is left, None without a limit."""
+        if self._deadline == math.inf:
+            return None
+        return max(part * (self._deadline - time.perf_counter()), 1e-9)
+
+    def after(self, part: float) -> float:
+        """Return the moment when a part of what is left has passed."""
+        seconds = self.share(part)
+        return math.inf if seconds is None else time.perf_counter() + seconds
+
+    def begin(self, step: str) -> bool:
+        """Remember what comes next; return whether there is time for it."""
+        self._at = step
+        return not self.over
+
+    def _tell(self) -> None:
+        while not self._ended.wait(SECONDS_BETWEEN_LINES):
+            seconds = time.perf_counter() - self._begun
+            sys.stderr.write(f"audit: {self._at}, {seconds:.0f} s\n")
+            sys.stderr.flush()

@@ -1,0 +1,93 @@
+"""Ctrl-C at safe points only.
+
+Python handles a signal between any two of its instructions, so that a KeyboardInterrupt can find
+half-written state anywhere. Here Ctrl-C is written down, and raised where the code says so.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupts:
+    """Whether Ctrl-C came since the block began.
+
+    Attributes
+    ----------
+    pending : bool
+        Ctrl-C came, and this block has not raised it yet.
+    """
+
+    def __init__(self) -> None:
+        self.pending = False
+
+    def deliver(self) -> None:
+        """Raise the KeyboardInterrupt that was held back, if there is one: a safe point."""
+        if self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+
+
+class _Recorder:
+    """Handles Ctrl-C for a block and for those around it.
+
+    Another signal's handler may raise just where the block ends and keep it from putting the former
+    handler back. So a recorder whose block is gone steps aside.
+    """
+
+    def __init__(self, block: Interrupts, previous: Callable[[int, FrameType | None], Any]) -> None:
+        self.block = weakref.ref(block)
+        self.previous = previous
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        block = self.block()
+        if block is not None:
+            block.pending = True
+        if block is None or isinstance(self.previous, _Recorder):
+            self.previous(number, frame)
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[Interrupts]:
+    """Hold back Ctrl-C until the block ends or asks for it with `Interrupts.deliver`.
+
+    Blocks may be nested: Ctrl-C then reaches each of them, the inner one first, so that all of
+    them end. One that was not asked for is raised at the end of the outermost block: none is lost.
+    Outside the main thread, and where a program handles Ctrl-C in its own way, nothing is held
+    back.
+
+    Examples
+    --------
+    >>> done = []
+    >>> try:
+    ...     with deferred_interrupts():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         done.append("the whole block")
+    ... except KeyboardInterrupt:
+    ...     done.append("then Ctrl-C")
+    >>> done
+    ['the whole block', 'then Ctrl-C']
+    """
+    interrupts = Interrupts()
+    previous = signal.getsignal(signal.SIGINT)
+    while isinstance(previous, _Recorder) and previous.block() is None:
+        previous = previous.previous
+    nested = isinstance(previous, _Recorder)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or not (nested or previous is signal.default_int_handler):
+        yield interrupts
+        return
+    assert callable(previous)
+    try:
+        signal.signal(signal.SIGINT, _Recorder(interrupts, previous))
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        if not nested:
+            interrupts.deliver()
