@@ -31,6 +31,7 @@ from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import TuningSolution
 from pessimal.views import Callback, Method, Solver, TieBreak
 
+
 class SplitClassifier(BoxClassifier):
     """Tune on one split; subclasses say by which view and which of its models may predict."""
 
