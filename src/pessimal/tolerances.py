@@ -47,3 +47,6 @@ NO_PULL = 1e-9
 
 BUDGET = 1e-8
 """A training loss short of its budget by no more than this uses it up."""
+
+SLACK_OF_BOUNDS = 1e-8
+"""What the slack of a budget adds to a bound on losses of ordinary size, and no more."""
