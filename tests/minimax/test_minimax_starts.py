@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from grids import enumerated_worst_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import StandardScaler
 from strategies import budgets, flip_masks, problems
 
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
+from pessimal.errors import SolverError
 from pessimal.experiments.draws import draw, tuning_problem
+from pessimal.minimax.descent import Descent
 from pessimal.minimax.driver import START_NODES
 from pessimal.problem import Mask
+from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.views import TieBreak
+from pessimal.worst.cases import Worst, WorstCases
 
 
 def problem(data: str, n_train: int, n_val: int, seed: int) -> TuningProblem:
@@ -42,6 +52,72 @@ def test_an_answer_that_meets_the_optimistic_bound_is_proved() -> None:
     ours = solve_pessimistic(tuning, inner="exact")
     assert ours.objective == pytest.approx(optimum.objective, abs=OPTIMAL_GAP)
     assert ours.proved
+
+
+def digits(n_train: int, n_val: int) -> TuningProblem:
+    """Threes and eights of scikit-learn's digits: more columns than rows, separable."""
+    X, y = load_digits(return_X_y=True)
+    chosen = np.flatnonzero(np.isin(y, (3, 8)))[: n_train + n_val]
+    X, y = StandardScaler().fit_transform(X[chosen]), np.where(y[chosen] == 8, 1.0, -1.0)
+    return TuningProblem(X[:n_train], y[:n_train], X[n_train:], y[n_train:])
+
+
+def test_few_nodes_are_enough_for_the_boxes_that_cost_nothing() -> None:
+    tuning, budget = digits(12, 12), Budget(0.2)
+    ours = solve_pessimistic(tuning, budget, inner="exact", node_limit=1)
+    paper, optimistic = solve_pessimistic(tuning, budget), solve_optimistic(tuning)
+    worst = worst_case(tuning, ours.box, budget).upper_bound
+    assert worst <= ours.worst_case_bound + OPTIMAL_GAP
+    for box in (paper.box, optimistic.box, 0.0, 0.0625, 0.25):
+        assert worst <= worst_case(tuning, box, budget, node_limit=1).upper_bound + OPTIMAL_GAP
+
+
+@pytest.mark.parametrize("still_looks", [5, 10, 20, 60])
+def test_a_box_is_guaranteed_something_however_early_time_runs_out(
+    still_looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuning, budget = digits(12, 12), Budget(0.2)
+    with monkeypatch.context() as patch:
+        LeapingClock(patch, still_looks)
+        ours = solve_pessimistic(tuning, budget, inner="exact", time_limit=10.0)
+    assert ours.status is Status.TIME_LIMIT
+    worst = worst_case(tuning, ours.box, budget, node_limit=1)
+    assert worst.value <= ours.worst_case_bound + OPTIMAL_GAP
+    # Whatever the intercept of the narrowest box, a class of half the weight loses at most this.
+    assert ours.worst_case_bound <= 3.0
+
+
+@pytest.mark.parametrize("trouble", ["no model", "no bound"])
+def test_linear_programs_that_stall_leave_a_finite_bound(
+    trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuning, budget = problem("diabetes", 10, 10, 300), Budget(0.2)
+    real = WorstCases.worst
+
+    def stalled(*arguments: Any) -> Worst:
+        if trouble == "no model":
+            raise SolverError("no model was found")
+        return replace(real(*arguments), upper_bound=np.inf)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorstCases, "worst", stalled)
+        ours = solve_pessimistic(tuning, budget, inner="exact", node_limit=20)
+    assert worst_case(tuning, ours.box, budget).value <= ours.worst_case_bound < np.inf
+    assert ours.exact_worst_case.upper_bound <= ours.worst_case_bound
+
+
+def test_a_run_cut_short_has_the_bound_of_the_problem_against_its_worst_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    tuning = problem("diabetes", 10, 10, 3)
+    monkeypatch.setattr(Descent, "improve", interrupt)
+    ours = solve_pessimistic(tuning, Budget(0.2), inner="exact")
+    assert ours.status is Status.INTERRUPTED
+    views = solve_optimistic(tuning), solve_pessimistic(tuning, Budget(0.2))
+    assert ours.lower_bound > max(view.objective for view in views) + 0.01
 
 
 @settings(max_examples=60)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -9,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -24,9 +27,22 @@ from pessimal.estimators.rows import Rows
 from pessimal.estimators.scaling import Scaling
 from pessimal.flip import RULES
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
+from pessimal.solution import Status
 
 FLIP: list[Any] = [StrOptions(set(RULES))]
 """Constraint on the parameter `flip`: a rule, since a mask could not follow the split."""
+
+
+LATE_SECONDS, LATE_SHARE = 0.5, 0.05
+"""By which the final model may exceed the time limit: half a second, or 5 % of it."""
+
+_REASONS = {
+    Status.OPTIMAL: "its certificate fails",
+    Status.TIME_LIMIT: "time limit",
+    Status.NODE_LIMIT: "node limit",
+    Status.INTERRUPTED: "interrupted",
+    Status.NOT_PROVED: "the search ended without a proof",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +79,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight: Any
     standardize: bool
     final: str
+    time_limit: float | None
     classes_: NDArray[Any]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -130,11 +147,32 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = rows.weight * np.where(rows.y > 0.0, factors[1], factors[0])
         return Table(self._scaling.scaled(rows.X), rows.y, weight, self.lower, self.upper)
 
-    def _set_final(self, table: Table, box: Vector, random: np.random.RandomState) -> None:
+    def _set_final(
+        self, table: Table, box: Vector, random: np.random.RandomState, deadline: float
+    ) -> None:
         """Train on all rows in the tuned box."""
         every = np.ones(len(table.y), dtype=np.bool_)
         problem = table.problem(every, every)
-        self._set_model(*FINALS[self.final](problem, box, self._budget(), random))
+        self._set_model(*FINALS[self.final](problem, box, self._budget(), random, deadline))
+
+    def _deadline(self, started: float, status: Status) -> float:
+        """When the final model should be there: soon after the limit, or after Ctrl-C."""
+        if status is Status.INTERRUPTED:
+            return time.perf_counter() + LATE_SECONDS
+        if self.time_limit is None:
+            return np.inf
+        return max(
+            started + self.time_limit + LATE_SHARE * self.time_limit,
+            time.perf_counter() + LATE_SECONDS,
+        )
+
+    def _warn_unproved(self, status: Status, found: str, remedy: str) -> None:
+        warnings.warn(
+            f"The tuned box is the best found, not proved optimal ({_REASONS[status]}): {found}. "
+            f"{remedy}",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
     def _set_model(self, w: Vector, b: float) -> None:
         coef, intercept = self._scaling.in_user_units(w, b)

@@ -9,10 +9,13 @@ Tuning ends with a box; T ∪ V then trains in it. With Ψ the near-optimal set 
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 from pessimal.training import least_loss
@@ -20,15 +23,20 @@ from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import near_optimal
 
 Final: TypeAlias = Callable[
-    [TuningProblem, Vector, Budget, np.random.RandomState], tuple[Vector, float]
+    [TuningProblem, Vector, Budget, np.random.RandomState, float], tuple[Vector, float]
 ]
+"""From a problem on all rows, the box, the budget, a source of randomness and a deadline."""
 
 N_DIRECTIONS = 60
 """Vertices averaged by `mean`; more change little."""
 
 
 def refit(
-    problem: TuningProblem, box: Vector, budget: Budget, random: np.random.RandomState
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    random: np.random.RandomState,
+    deadline: float = np.inf,
 ) -> tuple[Vector, float]:
     """Return a model of least loss in the box.
 
@@ -39,15 +47,21 @@ def refit(
     >>> round(problem.train_loss(w, b), 6)
     0.5
     """
-    del budget, random
+    del budget, random, deadline
     trained = least_loss(problem, box)
     return trained.w, trained.b
 
 
 def mean(
-    problem: TuningProblem, box: Vector, budget: Budget, random: np.random.RandomState
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    random: np.random.RandomState,
+    deadline: float = np.inf,
 ) -> tuple[Vector, float]:
     """Average the vertices of Ψ in random directions; Ψ is convex, so the average is in it.
+
+    Past the deadline, or interrupted, it is the average of those found, one at least.
 
     Examples
     --------
@@ -58,12 +72,31 @@ def mean(
     """
     models = near_optimal(problem, box, budget)
     directions = random.standard_normal((N_DIRECTIONS, len(box) + 1))
-    u = np.mean([models.minimise(direction) for direction in directions], axis=0)
+    vertices = [models.minimise(directions[0])]
+    try:
+        for direction in directions[1:]:
+            if time.perf_counter() > deadline:
+                break
+            vertices.append(models.minimise(direction))
+    except KeyboardInterrupt:
+        pass
+    if len(vertices) < N_DIRECTIONS:
+        warnings.warn(
+            f"The final model is the mean of {len(vertices)} near-optimal models instead of "
+            f"{N_DIRECTIONS}: there was no time for more. Raise time_limit, or pass final='refit'.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    u = np.mean(vertices, axis=0)
     return u[:-1], float(u[-1])
 
 
 def centre(
-    problem: TuningProblem, box: Vector, budget: Budget, random: np.random.RandomState
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    random: np.random.RandomState,
+    deadline: float = np.inf,
 ) -> tuple[Vector, float]:
     """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
 
@@ -79,7 +112,7 @@ def centre(
     >>> bool(1 / 3 < w[0] < 1.0), abs(round(b, 6))
     (True, 0.0)
     """
-    del random
+    del random, deadline
     models = near_optimal(problem, box, budget)
     n_columns = len(models.program.cost)
     free = np.append(box > 0.0, True)

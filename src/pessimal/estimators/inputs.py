@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,7 +75,7 @@ def require_few(X: Matrix) -> None:
 
 
 def require_moderate(X: Matrix) -> None:
-    """Refuse entries so large that the linear programs would drown in rounding."""
+    """Refuse entries so large that the linear programs would be lost in rounding."""
     largest = float(np.abs(X).max())
     if largest > UNSCALED_LIMIT:
         raise InvalidInputError(
@@ -90,7 +90,7 @@ def read_labels(name: str, y: Any) -> NDArray[Any]:
     labels = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     if len(labels) == 0:
-        raise InvalidInputError(f"{name} is empty; pass one label a row")
+        raise InvalidInputError(f"{name} is empty; pass one label per row")
     return np.asarray(labels)
 
 
@@ -138,6 +138,31 @@ def read_class_weight(
     return np.asarray(factors, dtype=np.float64)
 
 
+def read_groups(groups: Any, names: NDArray[Any] | None) -> Any:
+    """Return groups of features with column names turned into indices."""
+    if isinstance(groups, str):
+        return groups
+    index = {} if names is None else {name: j for j, name in enumerate(names.tolist())}
+
+    def column(member: Any) -> Any:
+        if not isinstance(member, str):
+            return member
+        if member not in index:
+            known = "X has no column names" if names is None else f"X has {', '.join(index)}"
+            raise InvalidInputError(
+                f"groups names the column {member!r}, but {known}; pass names of columns of a "
+                "DataFrame, or indices"
+            )
+        return index[member]
+
+    return [
+        [column(member) for member in members]
+        if isinstance(members, Iterable) and not isinstance(members, str)
+        else members
+        for members in groups
+    ]
+
+
 def read_validation(validation: ArrayLike, n_rows: int) -> Mask:
     """Return which rows validate, from a mask or from indices."""
     values = np.asarray(validation)
@@ -155,7 +180,7 @@ def read_validation(validation: ArrayLike, n_rows: int) -> Mask:
     else:
         raise InvalidInputError(
             f"validation has type {values.dtype} and shape {values.shape}; pass a mask of "
-            f"{n_rows} booleans, one a row, or the indices of the validation rows"
+            f"{n_rows} booleans, one per row, or the indices of the validation rows"
         )
     if not chosen.any():
         raise InvalidInputError("validation selects no row; select at least one")

@@ -24,7 +24,7 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from pessimal.problem import Budget, TuningProblem, Vector
-from pessimal.solution import Status
+from pessimal.solution import Status, TuningSolution
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
 from pessimal.training import worst_case
 from pessimal.views import solve_optimistic, solve_pessimistic
@@ -60,7 +60,8 @@ class SharedBox:
     lower_bound : float
         No box has a smaller value.
     status : Status
-        OPTIMAL when value and bound meet, TIME_LIMIT, or NOT_PROVED when all proposals were judged.
+        OPTIMAL when value and bound meet, TIME_LIMIT, INTERRUPTED, or NOT_PROVED when all
+        proposals were judged.
     judged : int
         Number of boxes judged.
     seconds : float
@@ -74,6 +75,11 @@ class SharedBox:
     status: Status
     judged: int
     seconds: float
+
+    @property
+    def objective(self) -> float:
+        """What was made small: `value`, by the name it has in a `TuningSolution`."""
+        return self.value
 
     @property
     def gap(self) -> float:
@@ -135,6 +141,18 @@ def tune_shared_box(
         return run.tune(flip, node_limit, seed)
 
 
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A box and a bound on the worst case of each fold; replaced as one, so Ctrl-C splits none."""
+
+    box: Vector
+    fold_values: Vector
+
+    @property
+    def value(self) -> float:
+        return float(self.fold_values.mean())
+
+
 class _Run:
     """One run: the best box so far, the bound, and the seconds left."""
 
@@ -156,53 +174,58 @@ class _Run:
         self.tell = tell
         self.started = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.started + time_limit
-        self.box = folds[0].upper
-        self.fold_values = np.full(len(folds), np.inf)
+        self.best: _Judged | None = None
         self.lower_bound = 0.0
         self.judged = 0
 
     def tune(self, flip: str, node_limit: int | None, seed: int) -> SharedBox:
-        own = self.own_boxes(flip, node_limit, seed)
-        self.improve(_proposals(self.folds[0], own))
-        for step in STEPS:
-            while self.improve(_neighbours(self.folds[0], self.box, step)):
-                pass
-        late = self.seconds_left() <= 0.0
-        stopped = Status.TIME_LIMIT if late else Status.NOT_PROVED
+        try:
+            stopped = self.search(flip, node_limit, seed)
+        except KeyboardInterrupt:
+            stopped = Status.INTERRUPTED
+        best = self.best or _judged_coarsely(self.folds, self.budget)
         return SharedBox(
-            box=self.box,
-            value=self.value(),
-            fold_values=self.fold_values,
-            lower_bound=min(self.lower_bound, self.value()),
-            status=Status.OPTIMAL if self.met() else stopped,
+            box=best.box,
+            value=best.value,
+            fold_values=best.fold_values,
+            lower_bound=min(self.lower_bound, best.value),
+            status=stopped,
             judged=self.judged,
             seconds=time.perf_counter() - self.started,
         )
+
+    def search(self, flip: str, node_limit: int | None, seed: int) -> Status:
+        """Propose and judge until no step helps; return why it ended."""
+        own = self.own_boxes(flip, node_limit, seed)
+        self.improve(_proposals(self.folds[0], own))
+        for step in STEPS:
+            while self.best and self.improve(_neighbours(self.folds[0], self.best.box, step)):
+                pass
+        if self.met():
+            return Status.OPTIMAL
+        return Status.TIME_LIMIT if self.seconds_left() <= 0.0 else Status.NOT_PROVED
 
     def own_boxes(self, flip: str, node_limit: int | None, seed: int) -> list[Vector]:
         """Tune every fold for itself, both ways; the optima give the bound."""
         rounds = -(-2 * len(self.folds) // self.n_workers)
         share = OWN_SHARE * self.seconds_left() / rounds
         limit = None if share == np.inf else max(share, LEAST_SECONDS)
-        optimistic = self.workers(
-            delayed(solve_optimistic)(fold, time_limit=limit, node_limit=node_limit, seed=seed)
-            for fold in self.folds
-        )
+        options = {"time_limit": limit, "node_limit": node_limit, "seed": seed}
+        optimistic = self.workers(delayed(solve_optimistic)(fold, **options) for fold in self.folds)
+        self.prove(optimistic)
         pessimistic = self.workers(
-            delayed(solve_pessimistic)(
-                fold,
-                self.budget,
-                flip=flip,
-                time_limit=limit,
-                node_limit=node_limit,
-                seed=seed,
-            )
+            delayed(solve_pessimistic)(fold, self.budget, flip=flip, **options)
             for fold in self.folds
         )
-        views = (optimistic, pessimistic)
+        self.prove(optimistic, pessimistic)
+        return [solution.box for solution in (*pessimistic, *optimistic)]
+
+    def prove(self, *views: list[TuningSolution]) -> None:
+        """Bound the mean by the larger bound of each fold; pass on a Ctrl-C that a fold took."""
         bounds = [[solution.lower_bound for solution in solutions] for solutions in views]
         self.lower_bound = float(np.max(bounds, axis=0).mean())
-        return [solution.box for solution in (*pessimistic, *optimistic)]
+        if any(solution.status is Status.INTERRUPTED for solution in views[-1]):
+            raise KeyboardInterrupt
 
     def improve(self, boxes: Sequence[Vector]) -> bool:
         """Judge boxes in their order, some at a time; return whether one was better."""
@@ -218,12 +241,12 @@ class _Run:
             self.judged += len(batch)
             for box, values in zip(batch, answers, strict=True):
                 if values is not None and values.mean() < self.value() - CUTOFF:
-                    self.box, self.fold_values = box, values
+                    self.best = _Judged(box, values)
                     self.report()
         return self.value() < before
 
     def value(self) -> float:
-        return float(self.fold_values.mean())
+        return np.inf if self.best is None else self.best.value
 
     def met(self) -> bool:
         return self.value() - self.lower_bound <= OPTIMAL_GAP
@@ -241,6 +264,13 @@ class _Run:
                 f"worst case {self.value():.6f}, bound {self.lower_bound:.6f}, "
                 f"{self.judged} boxes, {time.perf_counter() - self.started:.0f} s"
             )
+
+
+def _judged_coarsely(folds: Sequence[TuningProblem], budget: Budget) -> _Judged:
+    """Return the narrowest box with what linear programs bound, for want of a judged one."""
+    box = folds[0].lower
+    bounds = [worst_case(fold, box, budget, method="flip").upper_bound for fold in folds]
+    return _Judged(box, np.array(bounds))
 
 
 def _judge(

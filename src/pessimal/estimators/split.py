@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from abc import abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, Self, get_args
@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -29,13 +28,8 @@ from pessimal.estimators.inputs import (
 from pessimal.estimators.progress import progress_lines
 from pessimal.estimators.rows import Distinct, Rows, distinct, divide, draw_validation
 from pessimal.problem import Mask, TuningProblem, Vector
-from pessimal.solution import Status, TuningSolution
+from pessimal.solution import TuningSolution
 from pessimal.views import Callback, Method, Solver, TieBreak
-
-_REASONS = {
-    Status.OPTIMAL: "its certificate fails",
-    Status.NOT_PROVED: "the search ended without a proof",
-}
 
 
 class SplitClassifier(BoxClassifier):
@@ -44,7 +38,6 @@ class SplitClassifier(BoxClassifier):
     method: str
     solver: str
     tie_break: str
-    time_limit: float | None
     node_limit: int | None
     validation_size: float
     random_state: Any
@@ -95,6 +88,7 @@ class SplitClassifier(BoxClassifier):
         -------
         self
         """
+        started = time.perf_counter()
         random = check_random_state(self.random_state)
         features, labels = read_training(self, X, y)
         weight = read_weights("sample_weight", sample_weight, features)
@@ -106,7 +100,7 @@ class SplitClassifier(BoxClassifier):
             if len(more_labels) != len(more):
                 raise InvalidInputError(
                     f"y_val has {len(more_labels)} labels but X_val has {len(more)} rows; "
-                    "pass one label a row"
+                    "pass one label per row"
                 )
             weight = np.append(weight, read_weights("sample_weight_val", sample_weight_val, more))
             features, labels = np.vstack([features, more]), np.append(labels, more_labels)
@@ -122,14 +116,15 @@ class SplitClassifier(BoxClassifier):
         solution = self._solve(
             table.problem(~val, val),
             seed=int(random.randint(2**31 - 1)),
-            callback=progress_lines(type(self).__name__) if self.verbose else None,
+            callback=self._progress(),
         )
         self.result_ = solution
         self.box_ = solution.box
         if self.final == self._tuned_model:
             self._set_model(solution.coef, -solution.intercept)
         else:
-            self._set_final(table, solution.box, random)
+            deadline = self._deadline(started, solution.status)
+            self._set_final(table, solution.box, random, deadline)
         self._warn_unless_proved(solution)
         return self
 
@@ -152,6 +147,11 @@ class SplitClassifier(BoxClassifier):
         self, problem: TuningProblem, seed: int, callback: Callback | None
     ) -> TuningSolution:
         """Tune by the view of the subclass."""
+
+    def _progress(self) -> Callback | None:
+        """Tell of the search's progress; a mixed-integer program tells of none."""
+        wanted = self.verbose and self.method == "search"
+        return progress_lines(type(self).__name__) if wanted else None
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -203,13 +203,13 @@ class SplitClassifier(BoxClassifier):
                 )
 
     def _warn_unless_proved(self, solution: TuningSolution) -> None:
-        if not solution.proved:
-            reason = _REASONS.get(solution.status, solution.status.value)
-            warnings.warn(
-                f"The tuned box is the best found, not proved optimal ({reason}): validation loss "
-                f"{solution.objective:.6g}, lower bound "
-                f"{solution.lower_bound:.6g}. Raise time_limit or node_limit, or tune on fewer "
-                "rows or features.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        if solution.proved:
+            return
+        found = f"validation loss {solution.objective:.6g}"
+        if solution.worst_case_bound < np.inf:
+            found = f"worst case at most {solution.worst_case_bound:.6g}"
+        self._warn_unproved(
+            solution.status,
+            f"{found}, lower bound {solution.lower_bound:.6g}",
+            "Raise time_limit or node_limit, or tune on fewer rows or features.",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from pessimal.estimators.base import FLIP
 from pessimal.estimators.final import FINALS
+from pessimal.estimators.inputs import read_groups
 from pessimal.estimators.split import SplitClassifier
 from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import TuningProblem
@@ -38,8 +39,9 @@ class PessimisticSVC(SplitClassifier):
     inner : {"flip", "exact"}, default="flip"
         What is made small: the loss of a model found by flipping labels, as in the paper, or the
         exact worst case.
-    groups : {"each", "one"} or list of lists of feature indices, default="each"
-        For ``inner="exact"``: one limit for each feature, one for all, or one for each group.
+    groups : {"each", "one"} or list of lists of columns, default="each"
+        For ``inner="exact"``: one limit for each feature, one for all, or one for each group of
+        column indices or, when X is a DataFrame, column names.
     flip : {"all", "margin", "paper"}, default="all"
         For ``inner="flip"``: validation points whose labels are flipped to find the worst model.
     lower, upper : float or array-like of shape (p,), default=0.0, 1.0
@@ -47,12 +49,13 @@ class PessimisticSVC(SplitClassifier):
     method : {"search", "milp"}, default="search"
         The package's own exact search, or the paper's mixed-integer program.
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
-        Solver of the mixed-integer program.
+        Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for tuning. When they run out the best box found is kept, with a valid bound in
-        `result_` and a warning. The `final` model is found afterwards, by linear programs.
+        Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
+        `result_` and a warning, and the `final` model is found soon after.
     node_limit : int or None, default=None
-        The same in nodes of the search: unlike seconds, the same on every machine.
+        The same in nodes of the search: unlike seconds, the same on every machine. The
+        mixed-integer program takes none.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
         Which of the boxes of the optimal model to take.
     class_weight : dict, "balanced" or None, default=None
@@ -68,7 +71,8 @@ class PessimisticSVC(SplitClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the validation rows, seeds the search, and the directions of the mean.
     verbose : int, default=0
-        Whether to write incumbent and bound to standard error, once a second.
+        Whether to write incumbent and bound to standard error, once a second; the mixed-integer
+        program writes none.
 
     Attributes
     ----------
@@ -127,7 +131,7 @@ class PessimisticSVC(SplitClassifier):
         epsilon: float = 0.2,
         delta: float = 0.0,
         inner: Inner = "flip",
-        groups: GroupsSpec = "each",
+        groups: GroupsSpec | Sequence[Sequence[str]] = "each",
         flip: str = "all",
         lower: ArrayLike = 0.0,
         upper: ArrayLike = 1.0,
@@ -169,7 +173,7 @@ class PessimisticSVC(SplitClassifier):
             problem,
             self._budget(),
             inner=self.inner,
-            groups=self.groups,
+            groups=read_groups(self.groups, getattr(self, "feature_names_in_", None)),
             flip=self.flip,
             seed=seed,
             callback=callback,
@@ -196,12 +200,13 @@ class OptimisticSVC(SplitClassifier):
     method : {"search", "milp"}, default="search"
         The package's own exact search, or the paper's mixed-integer program.
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
-        Solver of the mixed-integer program.
+        Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for tuning. When they run out the best box found is kept, with a valid bound in
-        `result_` and a warning. The `final` model is found afterwards, by linear programs.
+        Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
+        `result_` and a warning, and the `final` model is found soon after.
     node_limit : int or None, default=None
-        The same in nodes of the search: unlike seconds, the same on every machine.
+        The same in nodes of the search: unlike seconds, the same on every machine. The
+        mixed-integer program takes none.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
         Which of the boxes of the optimal model to take.
     class_weight : dict, "balanced" or None, default=None
@@ -217,7 +222,8 @@ class OptimisticSVC(SplitClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the validation rows, seeds the search, and the directions of the mean.
     verbose : int, default=0
-        Whether to write incumbent and bound to standard error, once a second.
+        Whether to write incumbent and bound to standard error, once a second; the mixed-integer
+        program writes none.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
@@ -20,7 +21,7 @@ from pessimal.errors import InvalidInputError
 from pessimal.estimators.base import FLIP, BoxClassifier, Table
 from pessimal.estimators.inputs import read_training, read_weights, two_classes
 from pessimal.estimators.rows import Distinct, Rows, distinct
-from pessimal.estimators.shared_box import tune_shared_box
+from pessimal.estimators.shared_box import SharedBox, tune_shared_box
 from pessimal.problem import Mask, TuningProblem
 
 TIME_LIMIT = 30.0
@@ -49,7 +50,8 @@ class PessimisticSVCCV(BoxClassifier):
     lower, upper : float or array-like of shape (p,), default=0.0, 1.0
         Limits on the box.
     time_limit : float or None, default=30.0
-        Seconds for tuning. When they run out the best box found is kept.
+        Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
+        `result_` and a warning, and the `final` model is found soon after.
     node_limit : int or None, default=None
         Limit on the nodes of the search that tunes each fold for itself.
     max_boxes : int or None, default=None
@@ -80,7 +82,7 @@ class PessimisticSVCCV(BoxClassifier):
     box_ : ndarray of shape (p,)
         The tuned limits on the weights of the (scaled) features.
     result_ : SharedBox
-        Value, lower bound, gap, the worst case of each fold.
+        Value (also as `objective`), lower bound, gap, the worst case of each fold.
     worst_case_loss_ : float
         Mean over the folds of the largest validation loss of any near-optimal model.
     mean_, scale_ : ndarray of shape (p,)
@@ -163,6 +165,7 @@ class PessimisticSVCCV(BoxClassifier):
         -------
         self
         """
+        started = time.perf_counter()
         random = check_random_state(self.random_state)
         features, labels = read_training(self, X, y)
         weight = read_weights("sample_weight", sample_weight, features)
@@ -182,7 +185,9 @@ class PessimisticSVCCV(BoxClassifier):
             tell=Console(stderr=True, highlight=False).print if self.verbose else None,
         )
         self.box_ = self.result_.box
-        self._set_final(table, self.box_, random)
+        deadline = self._deadline(started, self.result_.status)
+        self._set_final(table, self.box_, random, deadline)
+        self._warn_unless_proved(self.result_)
         return self
 
     @property
@@ -190,6 +195,14 @@ class PessimisticSVCCV(BoxClassifier):
         """Mean over the folds of the largest validation loss of any near-optimal model."""
         check_is_fitted(self)
         return self.result_.value
+
+    def _warn_unless_proved(self, shared: SharedBox) -> None:
+        if not shared.proved:
+            self._warn_unproved(
+                shared.status,
+                f"mean worst case {shared.value:.6g}, lower bound {shared.lower_bound:.6g}",
+                "Raise time_limit, node_limit or max_boxes, or tune on fewer rows or features.",
+            )
 
     def _folds(self, rows: Rows, random: np.random.RandomState) -> Distinct:
         """Merge equal rows; their sets are T and V of the first fold, of the second, and so on."""

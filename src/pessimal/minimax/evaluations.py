@@ -24,7 +24,7 @@ from pessimal.minimax.proof import Plane
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.search import Limits, Progress
 from pessimal.solution import Status
-from pessimal.tolerances import BUDGET_SLACK, OPTIMAL_GAP
+from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.training.near_optimal import BoxModels
 from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
@@ -105,7 +105,7 @@ class Evaluations:
         balanced = balance(self.problem)
         trained = BoxModels(balanced.problem, balanced.factor * box).least_loss()
         u = np.append(np.clip(trained.w / balanced.factor, -box, box), trained.b)
-        limit = self.budget.limit(trained.value) + BUDGET_SLACK
+        limit = self.problem.training_limit(self.budget, trained.value)
         value = self.problem.val_loss(u[:-1], trained.b)
         return self.keep(
             Point(h, limit, value, max(value, self._coarse(box, limit)), u, self.cases.active(u))
@@ -165,7 +165,7 @@ class Evaluations:
         self.check_time()
         box = self.groups.box(h)
         training = self.cases.train(box)
-        limit = self.budget.limit(training.loss) + BUDGET_SLACK
+        limit = self.problem.training_limit(self.budget, training.loss)
         scenario = self.cases.scenario(box, limit, active)
         rates = scenario.box_rates
         rates = rates - scenario.limit_rate * (1.0 + self.budget.relative) * training.rates

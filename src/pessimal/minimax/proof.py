@@ -18,7 +18,6 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.minimax.groups import Groups
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
-from pessimal.tolerances import BUDGET_SLACK
 from pessimal.training.linear import Program, WarmProgram
 from pessimal.training.near_optimal import BoxModels
 
@@ -73,7 +72,7 @@ def check_leaf(
             lowered = min(0.0, _height_above(problem, groups, leaf, plane))
             for k, h in enumerate(vertices):
                 look()
-                limit = budget.limit(plane(h) + lowered)
+                limit = problem.training_limit(budget, plane(h) + lowered)
                 losses[k] += _loss(problem, groups.box(h), limit, leaf.sets, weights)
     except SolverError:
         return -np.inf
@@ -109,7 +108,7 @@ def _loss(
     """Sum of the largest losses on the hinges of each set, weighted."""
     rows = margin_rows(problem.X_val, problem.y_val)
     models = BoxModels(problem, box)
-    models.limit_training(limit + BUDGET_SLACK)
+    models.limit_training(limit)
     total = 0.0
     for share, active in zip(weights, sets, strict=True):
         if share > 0.0:

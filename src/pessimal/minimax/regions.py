@@ -22,7 +22,7 @@ from pessimal.minimax.evaluations import Evaluations
 from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Leaf, Plane, corners
 from pessimal.problem import Mask, Matrix, Vector
-from pessimal.tolerances import BUDGET_SLACK, CUTOFF
+from pessimal.tolerances import CUTOFF
 from pessimal.training.linear import Program, WarmProgram
 
 MOST_GROUPS = 4
@@ -120,7 +120,7 @@ def _corner_losses(
     vertices = corners(low, high)
     losses = np.empty((len(sets), len(vertices)))
     for column, h in enumerate(vertices):
-        limit = evaluations.budget.limit(training(h)) + BUDGET_SLACK
+        limit = evaluations.problem.training_limit(evaluations.budget, training(h))
         for row, active in enumerate(sets):
             losses[row, column] = evaluations.scenario(h, limit, active)
     return losses
