@@ -77,7 +77,7 @@ def drawn_rows(X: Matrix, y: Vector, share: float, seed: int) -> Mask:
     merged = distinct(rows, np.empty((len(y), 0), dtype=np.bool_))
     drawn = draw_validation(merged.rows, share, np.random.RandomState(seed))
     divided = divide(merged, rows, drawn)
-    in_val = divided.sets[divided.position, 0]
+    in_val: Mask = divided.sets[divided.position, 0]
     for side in (False, True):
         assert divided.rows.weight[divided.sets[:, 0] == side].sum() == np.sum(in_val == side)
     np.testing.assert_array_equal(divided.rows.X[divided.position], X)

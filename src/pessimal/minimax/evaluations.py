@@ -24,7 +24,7 @@ from pessimal.minimax.proof import Plane
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.search import Limits, Progress
 from pessimal.solution import Status
-from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
 from pessimal.training.near_optimal import BoxModels
 from pessimal.units import balance
 from pessimal.worst.cases import WorstCases
@@ -53,8 +53,8 @@ class Point:
 
     @property
     def exact(self) -> bool:
-        """Whether the worst case is known; by rounding the value can be the larger."""
-        return self.bound <= self.value
+        """Whether the worst case is known, to within what closes a branch."""
+        return self.bound <= self.value + 2.0 * CUTOFF
 
 
 class Stop(Exception):  # noqa: N818 (a signal, not an error)
