@@ -31,7 +31,7 @@ from pessimal.certificate import Certificate, certify
 from pessimal.errors import SolverError
 from pessimal.milp import MULTIPLIER_CAP
 from pessimal.milp.bounds import proved_multiplier_cap
-from pessimal.milp.native import Answer, Job
+from pessimal.milp.native import Answer, Effort, Job
 from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
 from pessimal.milp.solvers import find_solver
 from pessimal.milp.standard_form import StandardForm, standard_form
@@ -129,7 +129,7 @@ def _milp(instance: Instance, contender: str, limit: float) -> Row:
         )
 
     try:
-        job = solver.prepare(milp.form.matrices, limit)
+        job = solver.prepare(milp.form.matrices, Effort(limit))
         if contender.endswith(DEFAULT):
             _DEFAULT_TOLERANCES[contender.removesuffix(DEFAULT)](job)
         started = time.process_time()

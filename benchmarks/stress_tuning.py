@@ -28,6 +28,7 @@ from stress_findings import Findings, Verdict, agree, at_most
 from pessimal import TuningSolution, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.solution import Status
+from pessimal.views import Solver
 
 FEASIBLE = 1e-8
 """How far from optimal in the inner problem an answer may be, relative to losses above 1."""
@@ -35,7 +36,7 @@ FEASIBLE = 1e-8
 SECONDS = 60.0
 """Time limit of a search; the cases are far smaller than it takes."""
 
-SOLVERS = ("highs", "scip", "gurobi", "cplex")
+SOLVERS: tuple[Solver, ...] = ("highs", "scip", "gurobi", "cplex")
 
 
 def ask_optimistic(case: Case, findings: Findings) -> None:
@@ -48,7 +49,7 @@ def ask_flip(case: Case, findings: Findings) -> None:
 
 
 def ask_milp(case: Case, findings: Findings) -> None:
-    solver = str(case.rng.choice(SOLVERS))
+    solver = SOLVERS[case.rng.integers(len(SOLVERS))]
     findings.subject += f" ({solver})"
     if case.rng.integers(2):
         solve = partial(solve_optimistic, method="milp", solver=solver, time_limit=SECONDS)

@@ -39,7 +39,8 @@ class Certificate:
         How much the model could still improve the inner objective.
     budget_violation : float
         How far the model's training loss is below the least budget of the paper's pessimistic
-        view, or above the budget of a worst case.
+        view, or above the budget of a worst case. Differences of training losses are in
+        `TuningProblem.loss_unit`: with points of small weight a small loss means much.
     box_violation : float
         Largest excess of ``|w|`` over the box, or of the box over its limits.
     objective : float
@@ -145,7 +146,8 @@ def certify_worst_case(
     """
     started = time.perf_counter()
     models = near_optimal(problem, box, budget)
-    violation = max(0.0, problem.train_loss(w, b) - models.training_limit)
+    unit = problem.loss_unit(models.training_limit)
+    violation = max(0.0, problem.train_loss(w, b) - models.training_limit) / unit
     largest = largest_hinge(models, started + time_limit)
     inner = max(0.0, largest - problem.val_loss(w, b)), violation
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
@@ -175,7 +177,7 @@ def _certificate(
 
 def _optimistic(problem: TuningProblem, box: Vector, w: Vector, b: float) -> tuple[float, float]:
     least = BoxModels(problem, box).least_loss().value
-    return max(0.0, problem.train_loss(w, b) - least), 0.0
+    return max(0.0, problem.train_loss(w, b) - least) / problem.loss_unit(least), 0.0
 
 
 def _pessimistic(
@@ -191,7 +193,8 @@ def _pessimistic(
     least = models.least_loss().value
     trained = problem.train_loss(w, b)
     attained = problem.flipped_loss(w, b, flipped)
-    violation = max(0.0, budget.limit(least) - trained)
+    limit = budget.limit(least)
+    violation = max(0.0, limit - trained) / problem.loss_unit(limit)
     if violation > LP_FEASIBILITY and attained <= least_flipped() + LP_FEASIBILITY:
         # Optimal in the whole box: the multiplier of the budget is 0.
         return 0.0, 0.0

@@ -47,3 +47,12 @@ NO_PULL = 1e-9
 
 BUDGET = 1e-8
 """A training loss short of its budget by no more than this uses it up."""
+
+SLACK_OF_BOUNDS = 1e-8
+"""What the slack of a budget adds to a bound on losses of ordinary size, and no more."""
+
+WEIGHT_SPREAD = 1e7
+"""Largest ratio of training weights at which the search, or true pessimism, can prove anything."""
+
+WEIGHT_SPREAD_OF_PROGRAMS = 1e3
+"""The same for mixed-integer programs, whose solvers have tolerances of 1e-6 to 1e-9."""

@@ -29,6 +29,7 @@ from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status, TuningSolution
 from pessimal.ties import largest_box, smallest_box
+from pessimal.tolerances import WEIGHT_SPREAD, WEIGHT_SPREAD_OF_PROGRAMS
 
 Method = Literal["search", "milp"]
 Solver = Literal["highs", "scip", "gurobi", "cplex"]
@@ -431,6 +432,15 @@ def _solution(task: _Task, outcome: Outcome, tie_break: str) -> TuningSolution:
 def _answer(
     task: _Task, outcome: Outcome, box: Vector, seconds: float, certificate: Certificate
 ) -> TuningSolution:
+    status, notes = outcome.status, outcome.notes
+    bound = min(outcome.lower_bound, certificate.objective)
+    weight = task.problem.train_weight
+    spread = weight.max() / weight[weight > 0.0].min()
+    if spread > (WEIGHT_SPREAD_OF_PROGRAMS if task.method.startswith("milp") else WEIGHT_SPREAD):
+        # Multipliers are as small as the weights, and tolerances are absolute.
+        notes += (f"training weights differ by a factor of {spread:.0e}, too much for a proof",)
+        status = Status.NOT_PROVED if status is Status.OPTIMAL else status
+        bound = 0.0
     return TuningSolution(
         problem=task.problem,
         budget=task.budget,
@@ -439,13 +449,13 @@ def _answer(
         coef=outcome.w,
         intercept=-outcome.b,
         objective=certificate.objective,
-        lower_bound=min(outcome.lower_bound, certificate.objective),
-        status=outcome.status,
+        lower_bound=bound,
+        status=status,
         seconds=seconds,
         nodes=outcome.nodes,
         method=task.method,
         certificate=certificate,
-        notes=outcome.notes,
+        notes=notes,
         time_limit=task.time_limit,
         worst_case_bound=outcome.worst_case_bound,
     )

@@ -24,6 +24,7 @@ from pessimal.auditing import AuditReport, audit, clock, extremes
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.report.audit_page import audit_sections
+from pessimal.training.near_optimal import row_ranges
 
 TOLERANCE = 1e-6
 
@@ -316,7 +317,7 @@ def test_features_in_other_units_with_the_box_in_theirs_are_the_same_audit() -> 
 
 def stopped_after(monkeypatch: pytest.MonkeyPatch, n_ranges: int) -> AuditReport:
     """An audit of 8 points during which Ctrl-C comes after some score ranges."""
-    real = extremes.row_ranges
+    real = row_ranges
     left = n_ranges
 
     def interrupted(*arguments: Any) -> Any:

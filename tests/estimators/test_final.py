@@ -25,7 +25,7 @@ def test_every_final_model_is_near_optimal(
 ) -> None:
     box = data.draw(boxes(problem))
     for final in FINALS.values():
-        w, b = final(problem, box, budget, seeded())
+        w, b = final(problem, box, budget, seeded(), np.inf)
         assert in_near_optimal_set(problem, w, b, box, budget)
 
 

@@ -77,7 +77,7 @@ def drawn_rows(X: Matrix, y: Vector, share: float, seed: int) -> Mask:
     merged = distinct(rows, np.empty((len(y), 0), dtype=np.bool_))
     drawn = draw_validation(merged.rows, share, np.random.RandomState(seed))
     divided = divide(merged, rows, drawn)
-    in_val = divided.sets[divided.position, 0]
+    in_val: Mask = divided.sets[divided.position, 0]
     for side in (False, True):
         assert divided.rows.weight[divided.sets[:, 0] == side].sum() == np.sum(in_val == side)
     np.testing.assert_array_equal(divided.rows.X[divided.position], X)
@@ -93,7 +93,7 @@ def test_a_table_of_few_categories_is_divided_in_size_and_classes(share: float, 
     assert in_val.sum() == pytest.approx(share * 2201, abs=20)
     assert np.sum(y[in_val] > 0.0) == pytest.approx(share * 711, abs=10)
     for rank, male, adult, *counts in COUNTS:
-        cell = ([rank, rank == 0, male, adult] == X).all(axis=1)
+        cell = (np.array([rank, rank == 0, male, adult]) == X).all(axis=1)
         for survived, n in zip((1.0, -1.0), counts, strict=True):
             if sum(counts) > 0.02 * 2201:
                 assert abs(np.sum(in_val & cell & (y == survived)) - share * n) <= 1.0

@@ -172,9 +172,9 @@ def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
         worst_case(problem, 1.0, time_limit=0)
     with pytest.raises(InvalidInputError, match="node_limit is 0"):
         worst_case(problem, 1.0, node_limit=0)
-    with pytest.raises(InvalidInputError, match="flipped has type"):
+    with pytest.raises(InvalidInputError, match="flipped has shape"):
         worst_case(problem, 1.0, method="flip", flipped=[0, 1])
-    with pytest.raises(InvalidInputError, match="flipped marks no point"):
+    with pytest.raises(InvalidInputError, match="flipped selects no validation point"):
         worst_case(problem, 1.0, method="flip", flipped=[False] * 5)
 
 

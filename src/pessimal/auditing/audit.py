@@ -26,7 +26,7 @@ from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.labels import two_classes
 from pessimal.problem import Budget, TuningProblem
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
-from pessimal.training import least_loss
+from pessimal.training import Trained, least_loss
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
 
@@ -88,9 +88,10 @@ wrong on your validation data.
     grid = _grid(epsilons, budget.relative)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        trained = least_loss(study.problem, study.box)
+        trained = least_loss(study.problem, study.box, clock.share(0.5))
         reference = LinearModel(trained.w, -trained.b, study.classes, "a training optimum")
-        return _report(study, budget, reference, trained.value, grid, clock, ())
+        notes = _training_notes(trained)
+        return _report(study, budget, reference, trained.value, grid, clock, notes)
 
 
 def audit_estimator(
@@ -150,7 +151,8 @@ def audit_estimator(
     grid = _grid(epsilons, budget.relative)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        least = least_loss(study.problem, study.box).value
+        trained = least_loss(study.problem, study.box, clock.share(0.5))
+        least = trained.value
         missed = study.problem.train_loss(linear.coef, -linear.intercept) - least
         budget = replace(budget, absolute=max(0.0, missed))
         note = (
@@ -160,7 +162,19 @@ def audit_estimator(
             "is one of them."
         )
         named = replace(linear, name=f"the audited {linear.name}")
-        return _report(study, budget, named, least, grid, clock, (note,))
+        notes = (note, *_training_notes(trained))
+        return _report(study, budget, named, least, grid, clock, notes)
+
+
+def _training_notes(trained: Trained) -> tuple[str, ...]:
+    """Say so if time ran out before the least training loss was known."""
+    if trained.value - trained.lower_bound <= OPTIMAL_GAP:
+        return ()
+    return (
+        f"Time ran out before the least training loss was known: it lies between "
+        f"{trained.lower_bound:.4f} and {trained.value:.4f}. The models audited are those within "
+        "the budget of the latter, and some of them may train worse than epsilon and delta allow.",
+    )
 
 
 def _report(
@@ -251,12 +265,13 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
     try:
         for k in (known.here, *others):
             if clock.begin("best loss"):
-                _attempt(ended, "The best loss", partial(known.find_best_loss, k))
+                seconds = clock.share(0.2)
+                _attempt(ended, "The best loss", partial(known.find_best_loss, k, seconds))
             ended.early |= clock.over
         # Half of the time if need be: what the report says of single points depends on them.
         half = clock.after(0.5)
         ranges = partial(
-            known.find_ranges, lambda at: clock.begin(at) and time.perf_counter() < half
+            known.find_ranges, lambda at: clock.begin(at) and time.perf_counter() < half, half
         )
         _attempt(ended, "The score ranges", ranges)
         for k, (name, search) in enumerate(searches):
@@ -267,7 +282,9 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
             end = clock.after(1.0 / (len(searches) - k))
             _attempt(ended, f"The {name}", partial(search, seconds))
             ended.early |= time.perf_counter() >= end
-        _attempt(ended, "The score ranges", partial(known.find_ranges, clock.begin))
+        _attempt(
+            ended, "The score ranges", partial(known.find_ranges, clock.begin, clock.after(1.0))
+        )
     except KeyboardInterrupt:
         cause = "Ctrl-C came"
         ended.early = True

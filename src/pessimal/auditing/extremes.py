@@ -4,12 +4,9 @@ Known are models of Ψ that were found, and bounds that no model of Ψ passes. T
 nothing: the reference model, and what box and training limit allow by themselves. Every method
 improves one or the other and leaves all numbers valid, so an audit may end between any two steps.
 
-The best loss and every score range are linear programs. The worst loss is a branch and bound, the
-best and the worst error and the discrepancy are counting programs (`pessimal.worst_case`). A model
-that one of them finds is judged by all measures.
-
-An error is ``y·score < 0``, so a score of 0 is none. Models that gain by such a score alone are
-not looked for, but the bounds allow for them.
+The best loss and every score range are linear programs; the worst loss, the best and the worst
+error and the discrepancy are found by branch and bound. A model that one of them finds is judged by
+all measures. An error is ``y·score < 0``; a score of 0, but for rounding, is none.
 """
 
 from __future__ import annotations
@@ -23,8 +20,8 @@ import numpy as np
 from pessimal.auditing.report import ExtremeModel
 from pessimal.fitted import LinearModel
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge, margin_rows
-from pessimal.tolerances import BUDGET_SLACK, STRICT
-from pessimal.training import best_case, worst_case
+from pessimal.tolerances import STRICT
+from pessimal.training import WorstCase, best_case, worst_case
 from pessimal.training.near_optimal import BoxModels, near_optimal, row_ranges
 from pessimal.worst.program import coarse_ranges
 
@@ -110,39 +107,42 @@ class Extremes:
         self.best_error, self.discrepancy = end(-1.0), end(1.0)
         self._meet(0, np.append(reference.coef, reference.intercept)[None])
         for k in reversed(range(len(grid))):
-            limit = self.budgets[k].limit(least) + BUDGET_SLACK
+            limit = problem.training_limit(self.budgets[k], least)
             low, high = coarse_ranges(problem, box, limit, self.rows)
             self._bound_losses(k, low, high)
             if k == self.here:
                 self.low, self.high = low, high
 
-    def find_best_loss(self, k: int) -> None:
+    def find_best_loss(self, k: int, seconds: float | None) -> None:
         """Solve for the least validation loss at an ε of the grid."""
-        best = best_case(self.problem, self.box, self.budgets[k])
+        best = best_case(self.problem, self.box, self.budgets[k], time_limit=seconds)
         self._meet(k, np.append(best.coef, best.intercept)[None])
         for end in self.best_loss[: k + 1]:
-            end.limit(best.value)
+            end.limit(best.lower_bound)
 
-    def find_ranges(self, running: Callable[[str], bool]) -> None:
+    def find_ranges(self, running: Callable[[str], bool], deadline: float) -> None:
         """Find score ranges while there is time: first those that decide who is ambiguous.
 
         Parameters
         ----------
         running : callable
             Is told how far this is before each point, and says whether to go on.
+        deadline : float
+            When to give up on a point.
         """
         n = self.problem.n_val
         while not self.solved.all() and running(f"score ranges, {self.solved.sum()} of {n} rows"):
             if self._models is None:
-                self._models = near_optimal(self.problem, self.box, self.budgets[self.here])
+                budget = self.budgets[self.here]
+                self._models = near_optimal(self.problem, self.box, budget, deadline=deadline)
                 continue
             waiting = self.undecided & ~self.solved
             row = int(np.argmax(waiting if waiting.any() else ~self.solved))
-            low, high, ends = row_ranges(self._models, self.rows[row : row + 1])
-            self._meet(self.here, ends * np.append(np.ones(len(self.box)), -1.0))
+            low, high, ends = row_ranges(self._models, self.rows[row : row + 1], deadline)
             self.low[row], self.high[row] = low[0], high[0]
-            self.found_low[row], self.found_high[row] = low[0], high[0]
-            self.solved[row] = True
+            if len(ends):
+                self._meet(self.here, ends * np.append(np.ones(len(self.box)), -1.0))
+                self.solved[row] = True
 
     @property
     def undecided(self) -> Mask:
@@ -153,7 +153,7 @@ class Extremes:
     def find_worst_loss(self, k: int, seconds: float | None) -> None:
         """Search for the largest validation loss at an ε of the grid."""
         worst = worst_case(self.problem, self.box, self.budgets[k], time_limit=seconds)
-        self._meet(k, np.append(worst.coef, worst.intercept)[None])
+        self._meet_worst(k, worst)
         for end in self.worst_loss[: k + 1]:
             end.limit(worst.upper_bound)
 
@@ -164,19 +164,13 @@ class Extremes:
             end.limit(bound)
 
     def find_best_error(self, seconds: float | None) -> None:
-        """Search for the least error: as many points right as can be, i.e. wrong when flipped.
-
-        The bound of the flipped problem leaves out points whose margin can reach 0 but not exceed
-        it; they are no errors either, so they are added, and with them those of which it is not
-        known.
-        """
-        problem = self.problem
-        bound = self._count(_relabelled(problem, -problem.y_val), self.here, seconds)
-        positive = problem.y_val > 0.0
-        found = np.where(positive, self.found_high, -self.found_low)
-        largest = np.where(positive, self.high, -self.low)
-        on_zero = (found <= STRICT) & (largest >= -STRICT)
-        self.best_error.limit(1.0 - bound - float(on_zero.mean()))
+        """Search for the least error."""
+        best = best_case(
+            self.problem, self.box, self.budgets[self.here], "zero_one", time_limit=seconds
+        )
+        self._meet(self.here, np.append(best.coef, best.intercept)[None])
+        n = self.problem.n_val
+        self.best_error.limit(math.ceil(best.lower_bound * n - STRICT) / n)
 
     def find_discrepancy(self, seconds: float | None) -> None:
         """Search for the largest error when the reference's predictions are the labels."""
@@ -186,8 +180,13 @@ class Extremes:
     def _count(self, problem: TuningProblem, k: int, seconds: float | None) -> float:
         """Bound the largest error of a problem with these points, in whole points."""
         worst = worst_case(problem, self.box, self.budgets[k], loss="zero_one", time_limit=seconds)
-        self._meet(k, np.append(worst.coef, worst.intercept)[None])
+        self._meet_worst(k, worst)
         return math.floor(worst.upper_bound * problem.n_val + STRICT) / problem.n_val
+
+    def _meet_worst(self, k: int, worst: WorstCase) -> None:
+        """Judge the model of a worst case, if it is certainly one of Ψ."""
+        if worst.lower_bound == worst.value:
+            self._meet(k, np.append(worst.coef, worst.intercept)[None])
 
     def _meet(self, k: int, models: Matrix) -> None:
         """Judge models ``(coef, intercept)`` of the k-th budget, which are models of the larger."""

@@ -14,7 +14,7 @@ from pessimal.auditing.html import as_html
 from pessimal.auditing.text import as_text
 from pessimal.labels import Classes
 from pessimal.problem import Budget, Mask, Vector
-from pessimal.tolerances import OPTIMAL_GAP, STRICT
+from pessimal.tolerances import SLACK_OF_BOUNDS, STRICT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,7 +198,8 @@ class AuditReport:
     @property
     def guarantee(self) -> str:
         """The audit in one sentence, from the proved bounds, rounded upwards."""
-        loss = math.ceil((self.worst_loss.bound - OPTIMAL_GAP) * 1e4) / 1e4
+        # The bound allows for the slack that solvers need, which is no model's.
+        loss = math.ceil((self.worst_loss.bound - SLACK_OF_BOUNDS) * 1e4) / 1e4
         n_errors = round(self.worst_error.bound * self.n_val)
         return (
             f"No model that trains this well does worse than a mean hinge loss of {loss:.4f} and "

@@ -53,8 +53,8 @@ class Point:
 
     @property
     def exact(self) -> bool:
-        """Whether the worst case is known, as well as branch and bound knows it."""
-        return self.bound <= self.value + CUTOFF
+        """Whether the worst case is known, to within what closes a branch."""
+        return self.bound <= self.value + 2.0 * CUTOFF
 
 
 class Stop(Exception):  # noqa: N818 (a signal, not an error)

@@ -167,7 +167,8 @@ class _Clock:
         """Raise what stopped the compiled code, other than the time limit."""
         if self.watch.error is not None:
             raise self.watch.error
-        self.interrupts.deliver()
+        if self.interrupts.pending:
+            self.interrupts.deliver()
 
 
 class _Stop(Exception):  # noqa: N818 (a signal, not an error)
@@ -243,7 +244,8 @@ class _Search:
                 if self.known.best <= part.root + CUTOFF:
                     return
                 part.heuristic.improve(part.root)
-                self.note()
+                if tree.incumbent.best < self.known.best:
+                    self.note()
                 self.look()
             last = None if n_nodes is None else tree.nodes + n_nodes
             while tree.depth >= 0 and (last is None or tree.nodes < last):

@@ -1,7 +1,7 @@
 """The worst of the near-optimal set Ψ: by branch and bound, and by HiGHS for a second opinion.
 
-As a mixed-integer program, the largest validation loss over Ψ maximises a convex function. One binary ``z_k`` per validation
-point says whether its loss is active; with ``m_k`` the margin and ``low_k ≤ m_k ≤ high_k`` its
+As a mixed-integer program, the largest validation loss has one binary ``z_k`` per validation point,
+which says whether its loss is active. With ``m_k`` the margin and ``low_k ≤ m_k ≤ high_k`` its
 range over Ψ (two linear programs), the hinge ``h_k`` obeys
 
     ``h_k ≤ (1 − low_k)·z_k``  and  ``h_k ≤ 1 − m_k + (high_k − 1)·(1 − z_k)``.
@@ -13,13 +13,16 @@ range lies on one side of the threshold needs no binary.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
-from pessimal.problem import TuningProblem, Vector, hinge, margin_rows
-from pessimal.tolerances import LP_FEASIBILITY, STRICT
+from pessimal.problem import Budget, TuningProblem, Vector, hinge, margin_rows
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, STRICT
 from pessimal.training.linear import WarmProgram, solve_integer
 from pessimal.training.near_optimal import BoxModels, row_ranges
+from pessimal.worst.cases import Worst, WorstCases
 
 
 def largest_hinge(models: BoxModels, deadline: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
+from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.training.linear import Program, WarmProgram
 from pessimal.worst.program import coarse_ranges, intercept_range
@@ -33,7 +34,7 @@ class Trained:
     lower_bound: float
 
 
-def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
+def least_loss(problem: TuningProblem, box: ArrayLike, time_limit: float | None = None) -> Trained:
     """Train in a box: the paper's eq. (boxSVM).
 
     Parameters
@@ -41,11 +42,14 @@ def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
     problem : TuningProblem
     box : float or array-like of shape (p,)
         The hyperparameters w̄.
+    time_limit : float, optional
+        Seconds after which the best model so far is returned; half a second it has in any case.
 
     Returns
     -------
     Trained
-        Least training loss and a model ``(w, b)`` that has it; the score is ``x·w − b``.
+        Least training loss and a model ``(w, b)`` that has it; the score is ``x·w − b``. No model
+        of the box has a loss below the `lower_bound`.
 
     Examples
     --------
@@ -53,7 +57,7 @@ def least_loss(problem: TuningProblem, box: ArrayLike) -> Trained:
     >>> least_loss(problem, 1.0).value
     0.5
     """
-    return BoxModels(problem, problem.box(box)).least_loss()
+    return BoxModels(problem, problem.box(box)).least_loss(deadline_after(time_limit))
 
 
 def score_range(
@@ -201,6 +205,15 @@ class BoxModels:
         hinges = 1.0 + self._reach + max(-low, high)
         lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
         return lower, np.concatenate([self.box, [high], hinges])
+
+
+def deadline_after(time_limit: float | None) -> float:
+    """Return the moment at which a time limit, validated here, will have passed."""
+    if time_limit is None:
+        return np.inf
+    if not time_limit > 0.0:
+        raise InvalidInputError(f"time_limit is {time_limit!r}; pass a positive number of seconds")
+    return time.perf_counter() + time_limit
 
 
 def near_optimal(

@@ -1,16 +1,15 @@
-"""Best and worst case: the least and largest validation loss of the near-optimal models of a box.
+"""Best and worst case: least and largest validation loss of the near-optimal models of a box.
 
-The best hinge loss is a linear program. The worst case has two methods. ``"exact"`` is a branch and bound with proved bounds. ``"flip"`` is the paper's
-eq. (evaluation-ML) by label flipping: among the models of Ψ take the one that fits the validation
-set with *flipped* labels best. That is a linear program, and its model is a member of Ψ, so its
-loss is a lower bound on the worst case; it can be far below.
+The best hinge loss is a linear program, the other extremes are found by branch and bound. For the
+worst case there is the paper's eq. (evaluation-ML), too: among the models of Ψ take the one that
+fits the validation set with *flipped* labels best. That is a linear program, and its model is a
+member of Ψ, so its loss is a lower bound on the worst case; it can be far below.
 
 A margin within `tolerances.STRICT` of a threshold is a tie, and a tie is not below it.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -22,7 +21,7 @@ from pessimal.flip import validation_mask
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import STRICT
 from pessimal.training.exact import counted, deepest, search_set
-from pessimal.training.near_optimal import BoxModels, near_optimal
+from pessimal.training.near_optimal import BoxModels, deadline_after, near_optimal
 from pessimal.worst.program import coarse_ranges
 
 Method = Literal["exact", "flip"]
@@ -228,16 +227,7 @@ def _coarse_bound(models: BoxModels, loss: Loss) -> float:
 
 
 def loss_of(problem: TuningProblem, loss: Loss, u: Vector) -> float:
-    """Validation loss of a model ``(w, b)``."""
+    """Return the validation loss of a model ``(w, b)``."""
     if loss == "hinge":
         return problem.val_loss(u[:-1], float(u[-1]))
     return counted(problem, u, THRESHOLD[loss])
-
-
-def deadline_after(time_limit: float | None) -> float:
-    """Return the moment at which a time limit, validated here, will have passed."""
-    if time_limit is None:
-        return np.inf
-    if not time_limit > 0.0:
-        raise InvalidInputError(f"time_limit is {time_limit!r}; pass a positive number of seconds")
-    return time.perf_counter() + time_limit
