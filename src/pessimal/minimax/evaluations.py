@@ -129,7 +129,7 @@ class Evaluations:
         It is known unless the share of the time left was too small or a linear program stalled.
         """
         point = self._worst(h, enough, self.end_of(share), self._nodes_left())
-        if not point.exact and point.value < enough:
+        if not point.exact and point.value < enough - CUTOFF:
             self.check()
         return point
 
@@ -140,7 +140,8 @@ class Evaluations:
         """
         deadline = self.end_of(share)
         point = self.at(h, enough, share)
-        if not point.exact and point.value < enough and time.perf_counter() <= deadline:
+        short = not point.exact and point.value < enough - CUTOFF
+        if short and time.perf_counter() <= deadline:
             raise Stop(Status.NOT_PROVED)
         return point
 
