@@ -210,7 +210,8 @@ def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, 
 def _row_number_note(name: str, numbers: pd.Series) -> str | None:
     """Warn of whole numbers that grow from row to row, as the number of a row or a patient does."""
     values = numbers.to_numpy()
-    if len(values) < MANY_ROWS or (values % 1.0).any() or not (np.diff(values) > 0.0).all():
+    whole = np.isfinite(values).all() and not (values % 1.0).any()
+    if len(values) < MANY_ROWS or not whole or not (np.diff(values) > 0.0).all():
         return None
     return (
         f"{name!r} grows with every row, as a number of the row does; unless it means something, "
