@@ -1,4 +1,4 @@
-"""The two doors of the audit: data with a box, and a fitted classifier.
+"""The two entry points of the audit: data with a box, and a fitted classifier.
 
 All models that train about as well as the best are audited together: the near-optimal set
 ``Ψ = {(coef, intercept): |coef_j| ≤ box_j, L_T ≤ (1 + ε)·L_T* + δ}``, with ``L_T`` the mean hinge
