@@ -26,7 +26,7 @@ from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.labels import two_classes
 from pessimal.problem import Budget, TuningProblem
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
-from pessimal.training import least_loss
+from pessimal.training import Trained, least_loss
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
 
@@ -89,8 +89,9 @@ wrong on your validation data.
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         trained = least_loss(study.problem, study.box)
+        clock.trained()
         reference = LinearModel(trained.w, -trained.b, study.classes, "a training optimum")
-        return _report(study, budget, reference, trained.value, grid, clock, ())
+        return _report(study, budget, reference, trained, grid, clock, ())
 
 
 def audit_estimator(
@@ -150,8 +151,9 @@ def audit_estimator(
     grid = _grid(epsilons, budget.relative)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        least = least_loss(study.problem, study.box).value
-        missed = study.problem.train_loss(linear.coef, -linear.intercept) - least
+        trained = least_loss(study.problem, study.box)
+        clock.trained()
+        missed = study.problem.train_loss(linear.coef, -linear.intercept) - trained.value
         budget = replace(budget, absolute=max(0.0, missed))
         note = (
             f"The box is |coef_| of the audited {linear.name}, and delta = {budget.absolute:.4g} "
@@ -160,20 +162,20 @@ def audit_estimator(
             "is one of them."
         )
         named = replace(linear, name=f"the audited {linear.name}")
-        return _report(study, budget, named, least, grid, clock, (note,))
+        return _report(study, budget, named, trained, grid, clock, (note,))
 
 
 def _report(
     study: Study,
     budget: Budget,
     model: LinearModel,
-    least: float,
+    trained: Trained,
     grid: list[float],
     clock: Clock,
     notes: tuple[str, ...],
 ) -> AuditReport:
-    problem, box = study.problem, study.box
-    known = Extremes(problem, box, budget, grid, least, model)
+    problem, box, least = study.problem, study.box, trained.value
+    known = Extremes(problem, box, budget, grid, trained, model)
     ended = _refine(known, clock)
     if least <= OPTIMAL_GAP and any(grid):
         ended.notes += (
