@@ -35,6 +35,7 @@ from pessimal import (
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import InvalidInputError
 from pessimal.milp import SOLVERS
+from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import Mask, hinge
 from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
@@ -228,11 +229,12 @@ def test_the_exact_worst_case_keeps_to_the_time_limit_of_its_solution() -> None:
     y = np.tile([-1.0, 1.0], 20)
     X = rng.normal(size=(40, 4)) + 0.3 * y[:, None]
     problem, budget = TuningProblem(X[:20], y[:20], X[20:], y[20:]), Budget(0.3, 0.1)
-    solution = solve_pessimistic(problem, budget, time_limit=1e-9)
-    hurried, exact = solution.exact_worst_case, worst_case(problem, solution.box, budget)
+    # With no time at all, a search may answer with a box so narrow that its worst case is plain.
+    solution = replace(solve_pessimistic(problem, budget, node_limit=20), time_limit=1e-9)
+    cut_short, exact = solution.exact_worst_case, worst_case(problem, solution.box, budget)
     assert exact.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
-    assert hurried.value <= exact.value + TOLERANCE
-    assert exact.value + TOLERANCE < hurried.upper_bound
+    assert cut_short.value <= exact.value + TOLERANCE
+    assert exact.value + TOLERANCE < cut_short.upper_bound
 
 
 class TestTruePessimism:
@@ -314,7 +316,6 @@ class TestArguments:
             ({"seed": -1}, "seed is -1; pass a whole number"),
             ({"seed": None}, "seed is None; pass a whole number"),
             ({"callback": 3}, "callback is 3; pass a function"),
-            ({"method": "milp", "node_limit": 5}, "node_limit is given but method is 'milp'"),
             ({"method": "milp", "callback": print}, "callback is given but method is 'milp'"),
         ],
         ids=str,
@@ -374,6 +375,13 @@ class TestFlipByMargin:
         )
         assert solution.nodes <= node_limit
         assert solution.status is Status.NODE_LIMIT
+
+    def test_a_solver_has_its_root_and_no_more(self) -> None:
+        solution = solve_pessimistic(
+            self.problem(), Budget(0.2), flip="margin", method="milp", node_limit=1
+        )
+        assert not solution.proved
+        assert solution.nodes <= 2
 
     def test_one_time_limit_holds_for_both_searches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given: list[float | None] = []
@@ -510,3 +518,62 @@ class TestSigns:
         for coef, intercept, value in answers:
             margins = problem.y_val * (problem.X_val @ coef + intercept)
             assert problem.val_weight @ hinge(margins) == pytest.approx(value, abs=1e-9)
+
+
+class TestEveryView:
+    """Limits of nodes hold, and units of measurement change nothing."""
+
+    @staticmethod
+    def solved(
+        problem: TuningProblem, budget: Budget, one: bool, node_limit: int
+    ) -> list[TuningSolution]:
+        """Solve by every view; features that differ in units or limits cannot share `one`."""
+        groups: list[GroupsSpec] = ["each", "one"] if one else ["each"]
+        return [
+            solve_optimistic(problem, node_limit=node_limit),
+            solve_pessimistic(problem, budget, node_limit=node_limit),
+            solve_pessimistic(problem, budget, flip="margin", node_limit=node_limit),
+            *(
+                solve_pessimistic(
+                    problem, budget, inner="exact", groups=each_or_one, node_limit=node_limit
+                )
+                for each_or_one in groups
+            ),
+        ]
+
+    @settings(max_examples=12)
+    @given(problem=problems(), budget=budgets(), node_limit=st.integers(1, 12))
+    def test_keeps_to_its_limit_of_nodes(
+        self, problem: TuningProblem, budget: Budget, node_limit: int
+    ) -> None:
+        one = bool(np.ptp(problem.lower) == 0.0)
+        for solution in self.solved(problem, budget, one, node_limit):
+            # Two regions, or two children, are looked at before the limit is.
+            assert solution.nodes <= node_limit + 2
+            assert solution.lower_bound <= solution.objective
+
+    @settings(max_examples=12)
+    @given(data=st.data(), problem=problems(), budget=budgets())
+    def test_has_the_same_answer_in_other_units(
+        self, data: st.DataObject, problem: TuningProblem, budget: Budget
+    ) -> None:
+        powers = st.lists(
+            st.sampled_from((-6, -3, 0, 3, 6)),
+            min_size=problem.n_features,
+            max_size=problem.n_features,
+        )
+        unit = 10.0 ** np.array(data.draw(powers))
+        other = replace(
+            problem,
+            X_train=problem.X_train * unit,
+            X_val=problem.X_val * unit,
+            lower=problem.lower / unit,
+            upper=problem.upper / unit,
+        )
+        one = bool(np.ptp(problem.lower) == 0.0 == np.ptp(unit))
+        answers = (self.solved(tuning, budget, one, 100) for tuning in (problem, other))
+        for here, there in zip(*answers, strict=True):
+            assert_limits_hold(there)
+            assert there.lower_bound <= here.objective + TOLERANCE or not here.certificate.ok
+            if here.proved and there.proved:
+                assert there.objective == pytest.approx(here.objective, abs=TOLERANCE)

@@ -78,7 +78,7 @@ def solve_optimistic(
         Seconds after which the best model found is returned with a valid bound. Tie-break and
         certificate come on top of them: a few linear programs, hundredths of a second.
     node_limit : int, optional
-        The same for nodes of the search; the mixed-integer program takes none.
+        The same for nodes of the search or of the solver.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
         Which of the boxes in which the model is inner-optimal to return.
     callback : callable, optional
@@ -214,7 +214,7 @@ def _flipped(
         milp = _milp()
         cap = milp.MULTIPLIER_CAP if multiplier_cap is None else multiplier_cap
         outcome = milp.solve_pessimistic_milp(
-            problem, budget, flipped, solver, limits.time_limit, cap
+            problem, budget, flipped, solver, limits.time_limit, cap, _solver_nodes(limits)
         )
     return (outcome if first is None else _after(first, outcome, flip)), flipped
 
@@ -263,8 +263,15 @@ def _after(first: Outcome, outcome: Outcome, flip: ArrayLike | str) -> Outcome:
 def _optimistic(problem: TuningProblem, method: Method, solver: Solver, limits: Limits) -> Outcome:
     if method == "search":
         return search_optimistic(problem, limits)
-    outcome: Outcome = _milp().solve_optimistic_milp(problem, solver, limits.time_limit)
+    outcome: Outcome = _milp().solve_optimistic_milp(
+        problem, solver, limits.time_limit, _solver_nodes(limits)
+    )
     return outcome
+
+
+def _solver_nodes(limits: Limits) -> int | None:
+    """Nodes of a solver, which cannot do without a root."""
+    return None if limits.node_limit is None else max(1, limits.node_limit)
 
 
 def _milp() -> ModuleType:
@@ -325,13 +332,11 @@ def _limits(
         raise InvalidInputError(f"callback is {callback!r}; pass a function or None")
     if not (_is(seed, Integral) and seed >= 0):
         raise InvalidInputError(f"seed is {seed!r}; pass a whole number that is not negative")
-    if method == "milp":
-        for name, value in (("node_limit", node_limit), ("callback", callback)):
-            if value is not None:
-                raise InvalidInputError(
-                    f"{name} is given but method is 'milp', which takes none; pass time_limit, or "
-                    "method='search'"
-                )
+    if method == "milp" and callback is not None:
+        raise InvalidInputError(
+            "callback is given but method is 'milp', which tells of no progress; pass None or "
+            "method='search'"
+        )
     return Limits(time_limit, None if node_limit is None else int(node_limit), callback, int(seed))
 
 

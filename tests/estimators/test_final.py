@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import in_near_optimal_set
 from oracles.boxes import least_training_loss
+from sklearn.exceptions import ConvergenceWarning
 from strategies import boxes, budgets, problems
 
 from pessimal.estimators.final import FINALS, centre, mean, refit
 from pessimal.problem import Budget, TuningProblem
+from pessimal.training.near_optimal import BoxModels
 
 
 def seeded() -> np.random.RandomState:
@@ -56,3 +60,29 @@ def test_the_centre_of_a_separable_problem_is_chebyshev_s() -> None:
     radius = 3.0 / (4.0 + np.sqrt(17.0))
     assert w[0] == pytest.approx(1.0 - radius, abs=1e-6)
     assert b == pytest.approx(0.0, abs=1e-6)
+
+
+def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
+    problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
+    budget, box = Budget(absolute=0.3), np.ones(2)
+    with pytest.warns(ConvergenceWarning, match="mean of 1 near-optimal models instead of 60"):
+        w, b = mean(problem, box, budget, seeded(), deadline=-np.inf)
+    assert in_near_optimal_set(problem, w, b, box, budget)
+
+
+def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
+    budget, box, calls = Budget(absolute=0.3), np.ones(2), 0
+    real = BoxModels.minimise
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(BoxModels, "minimise", interrupted)
+    with pytest.warns(ConvergenceWarning, match="mean of . near-optimal models"):
+        w, b = mean(problem, box, budget, seeded())
+    assert in_near_optimal_set(problem, w, b, box, budget)

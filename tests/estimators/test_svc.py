@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -439,3 +441,59 @@ def test_a_search_that_ends_without_a_proof_says_so_once() -> None:
     unproved = replace(model.result_, status=Status.NOT_PROVED, lower_bound=0.0)
     with pytest.warns(ConvergenceWarning, match=r"optimal \(the search ended without a proof\)"):
         model._warn_unless_proved(unproved)
+
+
+class TestGroupsByName:
+    @staticmethod
+    def frame() -> tuple[pd.DataFrame, Vector]:
+        X, y = overlapping(16, 3)
+        return pd.DataFrame(X, columns=["age", "height", "weight"]), y
+
+    def fitted(self, groups: Any) -> PessimisticSVC:
+        X, y = self.frame()
+        model = PessimisticSVC(
+            inner="exact", groups=groups, delta=0.1, node_limit=50, random_state=0
+        )
+        model.fit(X, y)
+        return model
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_they_are_the_columns_of_that_name(self) -> None:
+        by_name = self.fitted([["weight", "age"], ["height"]])
+        by_index = self.fitted([[0, 2], [1]])
+        assert by_name.box_[0] == by_name.box_[2]
+        np.testing.assert_array_equal(by_name.box_, by_index.box_)
+
+    def test_an_unknown_name_is_refused_with_those_there_are(self) -> None:
+        with pytest.raises(ValueError, match="'size', but X has age, height, weight"):
+            self.fitted([["age", "size"], ["height"]])
+
+    def test_names_need_a_table_that_has_them(self) -> None:
+        X, y = self.frame()
+        model = PessimisticSVC(inner="exact", groups=[["age"], ["height", "weight"]])
+        with pytest.raises(ValueError, match="'age', but X has no column names"):
+            model.fit(X.to_numpy(), y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"inner": "exact", "flip": "margin"}, "flip is 'margin' but inner is 'exact'"),
+        ({"inner": "exact", "method": "milp"}, "method is 'milp' but inner is 'exact'"),
+        ({"inner": "exact", "tie_break": "largest_box"}, "tie_break is 'largest_box' but"),
+        ({"groups": "one"}, "groups is 'one'; with inner='flip'"),
+        ({"solver": "scip"}, "solver is 'scip' but method is 'search'"),
+    ],
+    ids=str,
+)
+def test_a_parameter_without_effect_is_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PessimisticSVC(**parameters).fit(*overlapping())
+
+
+def test_importing_an_estimator_loads_neither_cvxpy_nor_matplotlib() -> None:
+    script = (
+        "import sys; from pessimal import PessimisticSVC, PessimisticSVCCV; "
+        "assert not {'cvxpy', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from oracles import brute_force_worst_case, grid_of_boxes
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold
 from strategies import problems
 
 from pessimal.errors import InvalidInputError
-from pessimal.estimators import PessimisticSVCCV
+from pessimal.estimators import PessimisticSVCCV, shared_box
 from pessimal.estimators.shared_box import tune_shared_box
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
@@ -120,3 +122,40 @@ def test_better_boxes_are_told_when_asked_for(capfd: pytest.CaptureFixture[str])
     X, y = overlapping()
     PessimisticSVCCV(cv=2, max_boxes=2, random_state=0, verbose=1).fit(X, y)
     assert "worst case" in capfd.readouterr().err
+
+
+def test_a_box_that_is_not_proved_is_announced() -> None:
+    X, y = overlapping()
+    with pytest.warns(ConvergenceWarning, match="not proved optimal") as caught:
+        model = PessimisticSVCCV(cv=2, max_boxes=2, random_state=0).fit(X, y)
+    assert caught[0].filename == __file__
+    assert not model.result_.proved
+    assert model.result_.objective == model.worst_case_loss_
+
+
+@pytest.mark.parametrize("view", ["solve_optimistic", "solve_pessimistic", "_judge"])
+@pytest.mark.parametrize("call", [1, 3])
+def test_ctrl_c_ends_the_run_with_a_valid_box(
+    view: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tune_shared_box(folds(), BUDGET)
+    real, calls = getattr(shared_box, view), 0
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        answer = real(*arguments, **options)
+        if calls < call:
+            return answer
+        if view == "_judge":
+            raise KeyboardInterrupt
+        return replace(answer, status=Status.INTERRUPTED)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shared_box, view, interrupted)
+        shared = tune_shared_box(folds(), BUDGET)
+    assert shared.status is Status.INTERRUPTED
+    assert calls <= 3  # the folds that were under way
+    assert shared.lower_bound <= whole.value + 1e-6
+    worst = [_worst(fold, shared.box) for fold in folds()]
+    assert np.mean(worst) <= shared.value + 1e-6 < np.inf

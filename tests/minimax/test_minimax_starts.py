@@ -91,7 +91,7 @@ def test_a_box_is_guaranteed_something_however_early_time_runs_out(
 def test_linear_programs_that_stall_leave_a_finite_bound(
     trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tuning, budget = problem("diabetes", 10, 10, 300), Budget(0.2)
+    tuning, budget = problem("diabetes", 5, 5, 300), Budget(0.2)
     real = WorstCases.worst
 
     def stalled(*arguments: Any) -> Worst:

@@ -54,8 +54,7 @@ class PessimisticSVC(SplitClassifier):
         Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
         `result_` and a warning, and the `final` model is found soon after.
     node_limit : int or None, default=None
-        The same in nodes of the search: unlike seconds, the same on every machine. The
-        mixed-integer program takes none.
+        The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
         Which of the boxes of the optimal model to take.
     class_weight : dict, "balanced" or None, default=None
@@ -205,8 +204,7 @@ class OptimisticSVC(SplitClassifier):
         Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
         `result_` and a warning, and the `final` model is found soon after.
     node_limit : int or None, default=None
-        The same in nodes of the search: unlike seconds, the same on every machine. The
-        mixed-integer program takes none.
+        The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
         Which of the boxes of the optimal model to take.
     class_weight : dict, "balanced" or None, default=None

@@ -51,10 +51,10 @@ QUICK_NODES = 200
 SEARCH_SHARE, TIE_SHARE, LINE_SHARE = 0.1, 0.02, 0.25
 """Of the time left: for one such problem, a box tied with its own, the best single limit."""
 
-LOOK_SHARE, QUICK_SHARE = 0.01, 0.5
+LOOK_SHARE, QUICK_SHARE = 0.01, 0.7
 """Of the time left: for a look at a start, for its evaluation.
 
-With hundreds of rows half an evaluation bounds next to nothing, so one has much of the time."""
+With hundreds of rows half an evaluation bounds next to nothing, so one has most of the time."""
 
 WIDTHS = (0.0, 1.0, 0.25, 0.0625, 0.015625)
 """Boxes to start from, as shares of the way from the lower to the upper limits."""
@@ -130,9 +130,13 @@ def _several(evaluations: Evaluations) -> Status:
 
 
 def _evaluated(evaluations: Evaluations, starts: list[Vector]) -> list[Point]:
-    """Look at every start, then evaluate in the order of the losses seen what may be the best."""
+    """Look at every start, then evaluate what may be the best, the most promising first.
+
+    A look leaves a value and a bound that may be far apart: what promises most is the least of
+    their geometric means.
+    """
     points = [evaluations.quick(h, 0, LOOK_SHARE) for h in starts]
-    for k in sorted(range(len(points)), key=lambda k: points[k].value):
+    for k in sorted(range(len(points)), key=lambda k: points[k].value * points[k].bound):
         if not points[k].exact and points[k].value < evaluations.best_value:
             points[k] = evaluations.quick(starts[k], QUICK_NODES, QUICK_SHARE)
     return points
