@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -66,7 +67,10 @@ def ranges(answer: Any) -> Ranges:
     """Interval in which an answer says that each of its numbers lies."""
     match answer:
         case TuningSolution():
-            return {"objective": (answer.lower_bound, answer.objective)}
+            # Of true pessimism what counts is the worst case of its box, perhaps only bounded.
+            bound = answer.worst_case_bound
+            upper = max(answer.objective, bound) if bound < math.inf else answer.objective
+            return {"objective": (answer.lower_bound, upper)}
         case WorstCase():
             return {"worst case": (answer.value, answer.upper_bound)}
         case AuditReport():

@@ -77,7 +77,10 @@ def ask_exact(case: Case, findings: Findings) -> None:
     _judge_solution(case, findings, solution, None)
     own = near_optimal(case, case.own_units(solution.box)).worst_hinge(case.val)
     text = f"objective {solution.objective:.9g}, worst case of its box {float(own):.9g}"
-    findings.require(agree(solution.objective, own), text)
+    bound = solution.worst_case_bound
+    findings.require(at_most(solution.objective, own) and at_most(own, bound), f"{text} <= {bound}")
+    findings.require(agree(solution.objective, own), text, Verdict.OPEN)
+    findings.require(not solution.proved or agree(solution.objective, own), f"{text}, proved")
     for _ in range(8):
         share = case.rng.choice((0.0, 0.125, 0.25, 0.5, 0.75, 1.0), 1 if one else len(case.box))
         box = np.minimum(lower + share * (upper.max() if one else upper - lower), upper)

@@ -399,6 +399,19 @@ def test_progress_is_told_while_a_step_takes_its_time(monkeypatch: pytest.Monkey
         assert told.wait(60.0)
 
 
+def test_no_program_is_begun_that_is_larger_than_the_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    limited = clock.Clock(10.0)
+    now = 4.0
+    limited.trained()
+    assert limited.begin("worst loss")
+    now = 6.5
+    assert not limited.begin("worst loss")
+
+
 class Listener(io.StringIO):
     """Standard error that knows when a line of progress has come."""
 

@@ -220,8 +220,8 @@ def test_the_code_version_changes_with_what_computes_and_not_with_what_shows(
 def test_nothing_that_counts_imports_what_does_not() -> None:
     package = Path(next(iter(pessimal.__path__)))
     for path in package.rglob("*.py"):
-        room = path.relative_to(package).parts[0]
-        if room in {*_NOT_COMPUTING, "__init__.py"}:
+        part = path.relative_to(package).parts[0]
+        if part in {*_NOT_COMPUTING, "__init__.py"}:
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

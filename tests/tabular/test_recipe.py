@@ -193,3 +193,16 @@ def test_a_column_that_counts_the_rows_is_used_with_a_warning() -> None:
     [note] = recipe.notes
     assert note.startswith("'id' grows with every row")
     assert "--drop 'id'" in note
+
+
+def test_a_decimal_comma_is_named() -> None:
+    frame = pd.DataFrame({"dose": ["1,5", "-0,25", "2"]})
+    with pytest.raises(InvalidInputError, match="'dose' holds numbers with a decimal comma"):
+        make_recipe(frame, "drop", "refuse")
+
+
+def test_spaces_around_a_label_do_not_make_a_class() -> None:
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": ["yes", "no", "yes "]})
+    rows = with_labels(Source("toy", frame), "y")
+    assert rows.classes == ("no", "yes")
+    assert rows.y.tolist() == [1.0, -1.0, 1.0]

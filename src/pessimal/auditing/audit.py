@@ -1,4 +1,4 @@
-"""The two doors of the audit: data with a box, and a fitted classifier.
+"""The two entry points of the audit: data with a box, and a fitted classifier.
 
 All models that train about as well as the best are audited together: the near-optimal set
 ``Ψ = {(coef, intercept): |coef_j| ≤ box_j, L_T ≤ (1 + ε)·L_T* + δ}``, with ``L_T`` the mean hinge
@@ -23,6 +23,7 @@ from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
+from pessimal.interrupts import deferred_interrupts
 from pessimal.labels import two_classes
 from pessimal.problem import Budget, TuningProblem
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
@@ -89,9 +90,9 @@ wrong on your validation data.
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         trained = least_loss(study.problem, study.box, clock.share(0.5))
+        clock.trained()
         reference = LinearModel(trained.w, -trained.b, study.classes, "a training optimum")
-        notes = _training_notes(trained)
-        return _report(study, budget, reference, trained.value, grid, clock, notes)
+        return _report(study, budget, reference, trained, grid, clock, _training_notes(trained))
 
 
 def audit_estimator(
@@ -152,8 +153,8 @@ def audit_estimator(
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         trained = least_loss(study.problem, study.box, clock.share(0.5))
-        least = trained.value
-        missed = study.problem.train_loss(linear.coef, -linear.intercept) - least
+        clock.trained()
+        missed = study.problem.train_loss(linear.coef, -linear.intercept) - trained.value
         budget = replace(budget, absolute=max(0.0, missed))
         note = (
             f"The box is |coef_| of the audited {linear.name}, and delta = {budget.absolute:.4g} "
@@ -163,7 +164,7 @@ def audit_estimator(
         )
         named = replace(linear, name=f"the audited {linear.name}")
         notes = (note, *_training_notes(trained))
-        return _report(study, budget, named, least, grid, clock, notes)
+        return _report(study, budget, named, trained, grid, clock, notes)
 
 
 def _training_notes(trained: Trained) -> tuple[str, ...]:
@@ -181,13 +182,13 @@ def _report(
     study: Study,
     budget: Budget,
     model: LinearModel,
-    least: float,
+    trained: Trained,
     grid: list[float],
     clock: Clock,
     notes: tuple[str, ...],
 ) -> AuditReport:
-    problem, box = study.problem, study.box
-    known = Extremes(problem, box, budget, grid, least, model)
+    problem, box, least = study.problem, study.box, trained.value
+    known = Extremes(problem, box, budget, grid, trained, model)
     ended = _refine(known, clock)
     if least <= OPTIMAL_GAP and any(grid):
         ended.notes += (
@@ -263,28 +264,33 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
         ]
     cause = "Time ran out"
     try:
-        for k in (known.here, *others):
-            if clock.begin("best loss"):
-                seconds = clock.share(0.2)
-                _attempt(ended, "The best loss", partial(known.find_best_loss, k, seconds))
-            ended.early |= clock.over
-        # Half of the time if need be: what the report says of single points depends on them.
-        half = clock.after(0.5)
-        ranges = partial(
-            known.find_ranges, lambda at: clock.begin(at) and time.perf_counter() < half, half
-        )
-        _attempt(ended, "The score ranges", ranges)
-        for k, (name, search) in enumerate(searches):
-            if not clock.begin(name):
-                ended.early = True
-                break
-            seconds = clock.share(1.0 / (len(searches) - k))
-            end = clock.after(1.0 / (len(searches) - k))
-            _attempt(ended, f"The {name}", partial(search, seconds))
-            ended.early |= time.perf_counter() >= end
-        _attempt(
-            ended, "The score ranges", partial(known.find_ranges, clock.begin, clock.after(1.0))
-        )
+        with deferred_interrupts() as interrupts:
+
+            def begin(step: str) -> bool:
+                interrupts.deliver()
+                return clock.begin(step)
+
+            for k in (known.here, *others):
+                if begin("best loss"):
+                    seconds = clock.share(0.2)
+                    _attempt(ended, "The best loss", partial(known.find_best_loss, k, seconds))
+                ended.early |= clock.over
+            # Half of the time if need be: what the report says of single points depends on them.
+            half = clock.after(0.5)
+            ranges = partial(
+                known.find_ranges, lambda at: begin(at) and time.perf_counter() < half, half
+            )
+            _attempt(ended, "The score ranges", ranges)
+            for k, (name, search) in enumerate(searches):
+                if not begin(name):
+                    ended.early = True
+                    break
+                seconds = clock.share(1.0 / (len(searches) - k))
+                end = clock.after(1.0 / (len(searches) - k))
+                _attempt(ended, f"The {name}", partial(search, seconds))
+                ended.early |= time.perf_counter() >= end
+            ranges = partial(known.find_ranges, begin, clock.after(1.0))
+            _attempt(ended, "The score ranges", ranges)
     except KeyboardInterrupt:
         cause = "Ctrl-C came"
         ended.early = True

@@ -27,6 +27,7 @@ class Clock:
             )
         self._begun = time.perf_counter()
         self._deadline = math.inf if seconds is None else self._begun + seconds
+        self._program = 0.0
         self._at = ""
         self._ended = threading.Event()
         self._teller = threading.Thread(target=self._tell, daemon=True) if verbose else None
@@ -39,10 +40,14 @@ class Clock:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
 
+    def trained(self) -> None:
+        """Remember how long training took: no program of an audit is smaller."""
+        self._program = time.perf_counter() - self._begun
+
     @property
     def over(self) -> bool:
-        """Whether the limit has passed."""
-        return time.perf_counter() > self._deadline
+        """Whether there is no time left for another program."""
+        return time.perf_counter() + self._program > self._deadline
 
     def share(self, part: float) -> float | None:
         """Seconds that are a part of what is left, None without a limit."""

@@ -21,7 +21,7 @@ from pessimal.auditing.report import ExtremeModel
 from pessimal.fitted import LinearModel
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import STRICT
-from pessimal.training import WorstCase, best_case, worst_case
+from pessimal.training import Trained, WorstCase, best_case, worst_case
 from pessimal.training.near_optimal import BoxModels, near_optimal, row_ranges
 from pessimal.worst.program import coarse_ranges
 
@@ -63,8 +63,8 @@ class Extremes:
     budget : Budget
     grid : list of float
         The ε of the curves, increasing; that of `budget` is one of them.
-    least : float
-        Least training loss in the box.
+    trained : Trained
+        A model of least training loss in the box, the first of Ψ beside the reference.
     reference : LinearModel
         A model of Ψ, whatever the ε.
 
@@ -84,7 +84,7 @@ class Extremes:
         box: Vector,
         budget: Budget,
         grid: list[float],
-        least: float,
+        trained: Trained,
         reference: LinearModel,
     ) -> None:
         self.problem, self.box = problem, box
@@ -106,8 +106,9 @@ class Extremes:
         self.worst_error = [end(1.0) for _ in grid]
         self.best_error, self.discrepancy = end(-1.0), end(1.0)
         self._meet(0, np.append(reference.coef, reference.intercept)[None])
+        self._meet(0, np.append(trained.w, -trained.b)[None])
         for k in reversed(range(len(grid))):
-            limit = problem.training_limit(self.budgets[k], least)
+            limit = problem.training_limit(self.budgets[k], trained.value)
             low, high = coarse_ranges(problem, box, limit, self.rows)
             self._bound_losses(k, low, high)
             if k == self.here:

@@ -66,11 +66,10 @@ def _ambiguity(report: AuditReport) -> str:
     found, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
     disagree = f"some of these models say {negative!s} and others {positive!s}"
     if unknown:
-        return (
-            f"Ambiguity at least {report.ambiguity:.1%}, at most {report.ambiguity_bound:.1%}: for "
-            f"{found or 'none'} of {n} validation points models were found that disagree, so that "
-            f"{disagree}; for {unknown} it is not known."
-        )
+        shares = f"at least {report.ambiguity:.1%}, at most {report.ambiguity_bound:.1%}"
+        some = f"for {found} of {n} validation points {disagree}"
+        none = f"no models were found that disagree on one of the {n} validation points"
+        return f"Ambiguity {shares}: {some if found else none}; for {unknown} it is not known."
     if found:
         return f"Ambiguity {report.ambiguity:.1%}: for {found} of {n} validation points {disagree}."
     agree = f"these models agree on the class of each of the {n} validation points"

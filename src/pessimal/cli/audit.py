@@ -96,7 +96,8 @@ def _content(report: AuditReport) -> dict[str, Any]:
             for name in ends
         },
         "stopped": report.stopped,
-        "ambiguity": {"value": report.ambiguity, "bound": report.ambiguity_bound},
+        "ambiguity": report.ambiguity,
+        "ambiguity_bound": report.ambiguity_bound,
         "n_train": report.n_train,
         "n_val": report.n_val,
         "least_train_loss": report.least_train_loss,

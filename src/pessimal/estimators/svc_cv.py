@@ -9,10 +9,10 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from sklearn.base import _fit_context
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -208,8 +208,13 @@ class PessimisticSVCCV(BoxClassifier):
         """Merge equal rows; their sets are T and V of the first fold, of the second, and so on."""
         if isinstance(self.cv, Integral):
             merged = distinct(rows, np.empty((len(rows.y), 0), dtype=np.bool_))
-            splitter = StratifiedKFold(int(self.cv), shuffle=True, random_state=random)
-            return replace(merged, sets=_sets(splitter, merged.rows))
+            _, features = np.unique(merged.rows.X, axis=0, return_inverse=True)
+            # Rows equal in their features stay together whatever their labels; apart, a fold
+            # would validate on one label of what it has learnt by heart with the other.
+            alone = features.max() + 1 == len(merged.rows.y)
+            kind = StratifiedKFold if alone else StratifiedGroupKFold
+            splitter = kind(int(self.cv), shuffle=True, random_state=random)
+            return replace(merged, sets=_sets(splitter, merged.rows, features.reshape(-1)))
         return distinct(rows, _sets(check_cv(self.cv, rows.y, classifier=True), rows))
 
     def _fold(self, table: Table, train: Mask, val: Mask) -> TuningProblem:
@@ -226,10 +231,10 @@ class PessimisticSVCCV(BoxClassifier):
         return table.problem(train, val)
 
 
-def _sets(splitter: Any, rows: Rows) -> Mask:
+def _sets(splitter: Any, rows: Rows, groups: NDArray[np.intp] | None = None) -> Mask:
     """Columns T, V of the first fold, T, V of the second, and so on."""
     columns = []
-    for pair in splitter.split(rows.X, rows.y):
+    for pair in splitter.split(rows.X, rows.y, groups):
         for members in pair:
             column = np.zeros(len(rows.y), dtype=np.bool_)
             column[members] = True

@@ -144,6 +144,11 @@ def _against_epsilon(report: AuditReport) -> Section:
         (
             "The more a model may lose in training against the best, the more models count, and "
             "the further their best and worst part.",
+            *(
+                ["The audit ended early: best and worst are those of the models that were found."]
+                if report.stopped
+                else []
+            ),
         ),
         (
             Plot(

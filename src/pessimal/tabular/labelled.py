@@ -119,7 +119,10 @@ def _listed(frame: pd.DataFrame) -> str:
 
 
 def _plain(label: Any) -> str | int | float | bool:
-    """Return a label that a JSON file can hold; a column with gaps turns 1 into 1.0, so undo it."""
+    """Return a label that a JSON file can hold, without spaces around it.
+
+    A column with gaps turns 1 into 1.0, which is undone.
+    """
     if isinstance(label, float) and math.isfinite(label):
         return int(label) if label.is_integer() else label
-    return label if isinstance(label, str | int) else str(label)
+    return label if isinstance(label, int) else str(label).strip()

@@ -26,6 +26,7 @@ MOST_CATEGORIES = 20
 MANY_ROWS = 10
 """Fewer rows than this may be in order by chance."""
 
+_DECIMAL_COMMA = r"[-+]?\d*,\d+"
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
 
@@ -181,6 +182,11 @@ def _decide(
 def _why_refused(name: str, known: pd.Series, numbers: pd.Series) -> str:
     """Say what stands in the way of reading a column as numbers."""
     strange = known[numbers.isna()]
+    if strange.str.fullmatch(_DECIMAL_COMMA).all():
+        return (
+            f"column {name!r} holds numbers with a decimal comma, such as {strange.iloc[0]!r}; "
+            "write them with a decimal point"
+        )
     if len(strange) > len(known) / 2:
         return (
             f"column {name!r} holds text such as {strange.iloc[0]!r}; encode it with --text "
@@ -210,7 +216,8 @@ def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, 
 def _row_number_note(name: str, numbers: pd.Series) -> str | None:
     """Warn of whole numbers that grow from row to row, as the number of a row or a patient does."""
     values = numbers.to_numpy()
-    if len(values) < MANY_ROWS or (values % 1.0).any() or not (np.diff(values) > 0.0).all():
+    whole = np.isfinite(values).all() and not (values % 1.0).any()
+    if len(values) < MANY_ROWS or not whole or not (np.diff(values) > 0.0).all():
         return None
     return (
         f"{name!r} grows with every row, as a number of the row does; unless it means something, "

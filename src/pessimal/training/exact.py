@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
 from pessimal.problem import Budget, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, STRICT
@@ -39,17 +40,17 @@ def largest_hinge(models: BoxModels, deadline: float) -> float:
     n, n_columns = int(free.sum()), len(models.program.cost)
     # Columns h and z after those of Ψ; minimise −Σ weight·hinge.
     above, ceiling = high[free] - 1.0, 1.0 - low[free]
-    margins = np.zeros((n, n_columns))
-    margins[:, : rows.shape[1]] = rows[free]
+    margins = hstack([csr_array(rows[free]), csr_array((n, n_columns - rows.shape[1]))])
     cost = np.concatenate([np.zeros(n_columns), -weight[free], np.zeros(n)])
     cost[: rows.shape[1]] = linear
     program = models.program.extended(
         cost=cost,
-        rows=np.block(
+        rows=vstack(
             [
-                [np.zeros_like(margins), np.eye(n), -np.diag(ceiling)],
-                [margins, np.eye(n), np.diag(above)],
-            ]
+                hstack([csr_array((n, n_columns)), eye_array(n), -diags_array(ceiling)]),
+                hstack([margins, eye_array(n), diags_array(above)]),
+            ],
+            format="csr",
         ),
         row_upper=np.concatenate([np.zeros(n), 1.0 + above]),
         lower=np.zeros(2 * n),
@@ -110,12 +111,10 @@ def deepest(models: BoxModels, u: Vector, threshold: float, deadline: float) -> 
     if not len(rows):
         return u
     n_columns = len(models.program.cost)
-    below = np.zeros((len(rows), n_columns + 1))
-    below[:, : rows.shape[1]] = rows
-    below[:, -1] = 1.0
+    others = csr_array((len(rows), n_columns - rows.shape[1]))
     program = models.program.extended(
         cost=np.append(np.zeros(n_columns), -1.0),
-        rows=below,
+        rows=hstack([csr_array(rows), others, np.ones((len(rows), 1))], format="csr"),
         row_upper=np.full(len(rows), threshold),
         lower=np.array([-np.inf]),
         upper=np.ones(1),

@@ -44,7 +44,7 @@ class Program:
     def extended(
         self,
         cost: Vector,
-        rows: Matrix,
+        rows: Matrix | csr_array,
         row_upper: Vector,
         lower: Vector,
         upper: Vector,
@@ -63,7 +63,7 @@ class Program:
         return Program(
             cost=cost,
             matrix=vstack([hstack([self.matrix, new]), csr_array(rows)], format="csr"),
-            row_lower=np.append(self.row_lower, np.full(len(rows), -np.inf)),
+            row_lower=np.append(self.row_lower, np.full(len(row_upper), -np.inf)),
             row_upper=np.append(self.row_upper, row_upper),
             lower=np.append(self.lower, lower),
             upper=np.append(self.upper, upper),

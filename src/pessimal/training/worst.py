@@ -117,7 +117,9 @@ def best_case(
         flipped = replace(problem, y_val=-problem.y_val)
         threshold = STRICT - THRESHOLD[loss]
         found = search_set(flipped, limits, budget, threshold, deadline, None)
-        u, bound = found.worst.u, 1.0 - found.worst.upper_bound
+        deeper = deepest(found.models, found.worst.u, threshold, deadline)
+        u = min(found.worst.u, deeper, key=lambda u: loss_of(problem, loss, u))
+        bound = 1.0 - found.worst.upper_bound
     value = loss_of(problem, loss, u)
     return BestCase(value, u[:-1], -float(u[-1]), min(value, max(0.0, bound)))
 
