@@ -27,23 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pessimal.bilevel.single_level import BigM
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.tolerances import LP_FEASIBILITY
 from pessimal.training import least_loss
-
-
-@dataclass(frozen=True, eq=False)
-class BigM:
-    """A bound on each entry of a vector, and why it holds.
-
-    Examples
-    --------
-    >>> BigM(np.array([2.0]), "twice the upper limit").reason
-    'twice the upper limit'
-    """
-
-    value: Vector
-    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +55,7 @@ class PrimalBounds:
 def primal_bounds(
     problem: TuningProblem, X_intercept: Matrix, X_flipped: Matrix | None = None
 ) -> PrimalBounds:
-    """Bound b over the points that pull on it, and the slacks of T and V_f from that."""
+    """Bound b over the points whose losses depend on it, and the slacks of T and V_f from that."""
     if X_flipped is None:
         X_flipped = problem.X_val[:0]
     b = 1.0 + reach(problem, X_intercept).max()
@@ -85,12 +72,14 @@ def primal_bounds(
     )
 
 
-def pull_bound(problem: TuningProblem, flipped: Mask | None, kappa: float, lam: float) -> BigM:
-    """Bound μ by the largest pull of the losses ``κ·F + λ·L_T`` on each weight."""
-    pull = lam * (problem.train_weight @ np.abs(problem.X_train))
+def multiplier_bound(
+    problem: TuningProblem, flipped: Mask | None, kappa: float, lam: float
+) -> BigM:
+    """Bound μ by the steepest slope of ``κ·F + λ·L_T`` in each weight."""
+    slope = lam * (problem.train_weight @ np.abs(problem.X_train))
     if flipped is not None:
-        pull = pull + kappa * (problem.flipped_weight(flipped) @ np.abs(problem.X_val[flipped]))
-    return BigM(pull, "the stationarity row with every multiplier at its bound")
+        slope = slope + kappa * (problem.flipped_weight(flipped) @ np.abs(problem.X_val[flipped]))
+    return BigM(slope, "the stationarity row with every multiplier at its bound")
 
 
 def proved_multiplier_cap(problem: TuningProblem, budget: Budget, flipped: Mask) -> float:

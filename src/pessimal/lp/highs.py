@@ -1,9 +1,9 @@
 """Linear and mixed-integer programs as arrays, solved by HiGHS in equilibrated units.
 
-A `Program` is data: ``min cost·x`` with ``row_lower ≤ matrix·x ≤ row_upper``,
+A `LinearProgram` is data: ``min cost·x`` with ``row_lower ≤ matrix·x ≤ row_upper``,
 ``lower ≤ x ≤ upper`` and some columns integer. `WarmProgram` keeps one linear program in HiGHS and
-solves it again after a change of cost or row limit, from the last basis; `solve_integer` solves a
-mixed-integer program once and reports a bound with its solution.
+solves it again after a change of cost or row limit, from the last basis; `IntegerProgram` is one
+run of branch and bound that can be stopped, and `solve_integer` such a run from start to end.
 
 HiGHS drops small entries and has absolute tolerances, so every program is equilibrated on its way
 in: columns, then rows of unusual size are multiplied by powers of two, which round nothing.
@@ -15,7 +15,7 @@ the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import highspy
 import numpy as np
@@ -30,16 +30,25 @@ _SMALLEST_ENTRY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``."""
+class LinearProgram:
+    """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``.
+
+    The matrix is kept sparse, however it is given; `integer` marks the integer columns, by default
+    none.
+    """
 
     cost: Vector
-    matrix: Matrix | csr_array
+    matrix: csr_array
     row_lower: Vector
     row_upper: Vector
     lower: Vector
     upper: Vector
-    integer: Mask | None = None
+    integer: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", csr_array(self.matrix))
+        if len(self.integer) == 0:
+            object.__setattr__(self, "integer", np.zeros(len(self.cost), dtype=np.bool_))
 
     def extended(
         self,
@@ -50,24 +59,43 @@ class Program:
         upper: Vector,
         in_old_rows: Matrix | None = None,
         integer: Mask | None = None,
-    ) -> Program:
+    ) -> LinearProgram:
         """Return this program with new columns, and rows ``rows·x ≤ row_upper`` on all columns.
 
         `cost` is of all columns; limits, integrality and entries in the old rows, by default 0,
         are of the new ones.
         """
-        n_rows, n_columns = self.matrix.shape
-        n_new = len(lower)
+        n_rows, n_new = len(self.row_lower), len(lower)
         new = csr_array((n_rows, n_new)) if in_old_rows is None else csr_array(in_old_rows)
-        kinds = None if integer is None else np.append(np.zeros(n_columns, dtype=bool), integer)
-        return Program(
+        if integer is None:
+            integer = np.zeros(n_new, dtype=np.bool_)
+        return LinearProgram(
             cost=cost,
-            matrix=vstack([hstack([self.matrix, new]), csr_array(rows)], format="csr"),
+            matrix=vstack([hstack([self.matrix, new]), csr_array(rows)]),
             row_lower=np.append(self.row_lower, np.full(len(rows), -np.inf)),
             row_upper=np.append(self.row_upper, row_upper),
             lower=np.append(self.lower, lower),
             upper=np.append(self.upper, upper),
-            integer=kinds,
+            integer=np.append(self.integer, integer),
+        )
+
+    def with_row(self, coefficients: Vector, lower: float, upper: float) -> LinearProgram:
+        """Return this program with one more row."""
+        return replace(
+            self,
+            matrix=vstack([self.matrix, csr_array(coefficients[None, :])]),
+            row_lower=np.append(self.row_lower, lower),
+            row_upper=np.append(self.row_upper, upper),
+        )
+
+    def with_integers_fixed(self, x: Vector) -> LinearProgram:
+        """Return the linear program that is left when the integer columns are rounded and fixed."""
+        fixed = np.round(x)
+        return replace(
+            self,
+            lower=np.where(self.integer, fixed, self.lower),
+            upper=np.where(self.integer, fixed, self.upper),
+            integer=np.zeros_like(self.integer),
         )
 
 
@@ -86,7 +114,7 @@ class WarmProgram:
     would throw the basis away.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LinearProgram) -> None:
         self._scaled = _Equilibrated(program)
         self._highs = self._scaled.load()
         # "Choose" takes the primal simplex when the basis is primal feasible, which a change of
@@ -146,27 +174,64 @@ class WarmProgram:
         return _run(self._highs)
 
 
-def solve_integer(program: Program, time_limit: float) -> IntegerSolution:
-    """Minimise a mixed-integer program within `time_limit` seconds.
+class IntegerProgram:
+    """One run of HiGHS's branch and bound, with the gaps at which it may end.
 
-    HiGHS gets no starting point: with one, and presolve, version 1.15 has been seen to end as
+    It gets no starting point: with one, and presolve, version 1.15 has been seen to end as
     optimal with a bound that feasible points beat.
     """
-    scaled = _Equilibrated(program)
-    highs = scaled.load()
-    highs.setOptionValue("mip_rel_gap", 0.0)
-    highs.setOptionValue("mip_abs_gap", CUTOFF)
-    if time_limit < np.inf:
-        highs.setOptionValue("time_limit", max(0.0, time_limit))
-    status = _run(highs)
-    info = highs.getInfo()
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+
+    def __init__(
+        self,
+        program: LinearProgram,
+        time_limit: float = np.inf,
+        node_limit: float = np.inf,
+        relative_gap: float = 0.0,
+        absolute_gap: float = CUTOFF,
+    ) -> None:
+        self._scaled = _Equilibrated(program)
+        self._highs = self._scaled.load()
+        self._highs.setOptionValue("time_limit", max(0.0, time_limit))
+        self._highs.setOptionValue("mip_max_nodes", int(min(node_limit, highspy.kHighsIInf)))
+        self._highs.setOptionValue("mip_rel_gap", relative_gap)
+        self._highs.setOptionValue("mip_abs_gap", absolute_gap)
+        self._highs.HandleUserInterrupt = True  # makes it listen to `stop`
+
+    def run(self) -> None:
+        """Branch and bound until the gap is closed or a limit is reached."""
+        _run(self._highs)
+
+    def stop(self) -> None:
+        """End a run from another thread."""
+        self._highs.cancelSolve()  # type: ignore[no-untyped-call]
+
+    @property
+    def status(self) -> highspy.HighsModelStatus:
+        """HiGHS's word for how the run ended."""
+        return self._highs.getModelStatus()
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the tree so far."""
+        return max(0, int(self._highs.getInfo().mip_node_count))
+
+    def solution(self) -> IntegerSolution:
+        """Return the incumbent, if any, and HiGHS's lower bound."""
+        info = self._highs.getInfo()
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        return IntegerSolution(
+            x=self._scaled.column * self._highs.getSolution().col_value if found else None,
+            bound=float(info.mip_dual_bound),
+        )
+
+
+def solve_integer(program: LinearProgram, time_limit: float) -> IntegerSolution:
+    """Minimise a mixed-integer program within `time_limit` seconds."""
+    run = IntegerProgram(program, time_limit)
+    run.run()
     # Any other end, "infeasible" of a program that is not above all, proves nothing.
-    sound = status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
-    return IntegerSolution(
-        x=scaled.column * np.array(highs.getSolution().col_value) if found else None,
-        bound=float(info.mip_dual_bound) if sound else -np.inf,
-    )
+    sound = run.status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
+    return run.solution() if sound else replace(run.solution(), bound=-np.inf)
 
 
 class _Equilibrated:
@@ -175,13 +240,10 @@ class _Equilibrated:
     Costs keep their value.
     """
 
-    def __init__(self, program: Program) -> None:
-        matrix = csr_array(program.matrix)
-        size = abs(matrix)
-        self.column = 1.0 / power_of_two(size.max(axis=0).toarray())
-        if program.integer is not None:
-            self.column[program.integer] = 1.0
-        matrix = csr_array(matrix @ diags_array(self.column))
+    def __init__(self, program: LinearProgram) -> None:
+        self.column = 1.0 / power_of_two(abs(program.matrix).max(axis=0).toarray())
+        self.column[program.integer] = 1.0
+        matrix = csr_array(program.matrix @ diags_array(self.column))
         self.row = 1.0 / power_of_two(abs(matrix).max(axis=1).toarray())
         self.matrix = csr_array(diags_array(self.row) @ matrix)
         self.cost = self.column * program.cost
@@ -210,7 +272,7 @@ class _Equilibrated:
         lp.a_matrix_.start_ = self.matrix.indptr.astype(np.int32)
         lp.a_matrix_.index_ = self.matrix.indices.astype(np.int32)
         lp.a_matrix_.value_ = self.matrix.data
-        if self.integer is not None:
+        if self.integer.any():
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
             lp.integrality_ = [kinds[int(flag)] for flag in self.integer]
         highs = highspy.Highs()  # type: ignore[no-untyped-call]

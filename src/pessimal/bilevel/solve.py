@@ -3,8 +3,8 @@
 A solver's word is taken for one thing only, its lower bound. A point counts once its binaries are
 rounded, the linear program that is left is solved again, and the certificate, which knows nothing
 of binaries and multipliers, accepts it. A point that fails is cut off together with every other
-point that fails for the same reason (:mod:`pessimal.milp.multipliers`), and the program is solved
-again. What remains unproved is reported as such.
+point that fails for the same reason (:func:`pessimal.bilevel.kkt.find_conflict`), and the program
+is solved again. What remains unproved is reported as such.
 
 That one thing is not taken on trust either: the search has a look at the problem, for a small part
 of the time, and a bound that a model of the search contradicts is no bound.
@@ -25,19 +25,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pessimal.bilevel.backends import Backend, Effort, find_backend
+from pessimal.bilevel.bounds import proved_multiplier_cap
+from pessimal.bilevel.kkt import find_conflict, slacks
+from pessimal.bilevel.paper import Range, optimistic_program, pessimistic_program, values_at
+from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.milp.bounds import proved_multiplier_cap
-from pessimal.milp.multipliers import find_conflict, item_slacks
-from pessimal.milp.native import Effort, Solver
-from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
-from pessimal.milp.solvers import find_solver
-from pessimal.milp.standard_form import StandardForm, standard_form
+from pessimal.lp.highs import WarmProgram
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
-from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import near_optimal
 from pessimal.units import Balanced, balance
 
@@ -81,7 +80,7 @@ class _Task:
     problem: TuningProblem
     budget: Budget
     flipped: Mask | None
-    solver: Solver
+    backend: Backend
     limits: _Limits
 
 
@@ -130,7 +129,7 @@ def solve_optimistic_milp(
     """
     limits = _Limits(time_limit, node_limit)
     balanced = balance(problem)
-    task = _Task(balanced.problem, Budget(), None, find_solver(solver), limits)
+    task = _Task(balanced.problem, Budget(), None, find_backend(solver), limits)
     program, best = optimistic_program(task.problem), _respond(task, task.problem.upper)
     state = _explore(task, program, best, limits.seconds_left, limits.nodes)
     return _answer(task, [state], [], balanced)
@@ -180,7 +179,7 @@ def solve_pessimistic_milp(
     limits = _Limits(time_limit, node_limit)
     balanced = balance(problem)
     problem = balanced.problem
-    task = _Task(problem, budget, flipped, find_solver(solver), limits)
+    task = _Task(problem, budget, flipped, find_backend(solver), limits)
     proved = proved_multiplier_cap(problem, budget, flipped)
     if proved <= multiplier_cap:
         ranges = [Range(kappa=(1.0, 1.0), lam=(0.0, proved))]
@@ -211,28 +210,29 @@ def solve_pessimistic_milp(
     return _answer(task, states, [note], balanced)
 
 
-def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes: float) -> _State:
+def _explore(
+    task: _Task, bilevel: SingleLevel, best: _Point, seconds: float, nodes: float
+) -> _State:
     """Solve one program, cutting off points that fail, until bound and best point meet."""
     deadline = time.monotonic() + seconds
     state = _State(best)
     if state.settled:
         return state
-    form = standard_form(program)
     while not state.settled:
         # A point must improve on the best one; where none does, the best one is optimal.
         cutoff = state.best.objective - CUTOFF
-        sought = form.with_row(form.matrices.cost, -np.inf, cutoff)
+        sought = bilevel.program.with_row(bilevel.program.cost, -np.inf, cutoff)
         effort = Effort(deadline - time.monotonic(), nodes - state.nodes)
-        answer = task.solver.solve(sought.matrices, effort)
+        result = task.backend.solve(sought, effort)
         state = replace(
             state,
-            bound=max(state.bound, min(answer.bound, cutoff)),
-            nodes=state.nodes + answer.nodes,
-            status=answer.status,
+            bound=max(state.bound, min(result.bound, cutoff)),
+            nodes=state.nodes + result.nodes,
+            status=result.status,
         )
-        if answer.x is None:
+        if result.x is None:
             break
-        point = _polish(task, program, form, answer.x)
+        point = _polish(task, bilevel, result.x)
         better = [
             new
             for new in (point, _respond(task, point.box))
@@ -240,11 +240,11 @@ def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes:
         ]
         if better:
             state = replace(state, best=min(better, key=lambda new: new.objective))
-        if state.settled or answer.status is not Status.OPTIMAL:
+        if state.settled or result.status is not Status.OPTIMAL:
             break
-        cut = _cut(task, program, form, point)
-        if cut is not None and cut @ np.round(answer.x) < 1.0:
-            form = form.with_row(cut, 1.0, np.inf)
+        conflict = _conflict(task, bilevel, point)
+        if conflict is not None and not np.round(result.x[bilevel.program.integer])[conflict].any():
+            bilevel = bilevel.with_cut(conflict)
             state = replace(state, cuts=state.cuts + 1)
         elif not better:
             # The same answer would come again.
@@ -253,14 +253,14 @@ def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes:
     return state
 
 
-def _polish(task: _Task, program: Program, form: StandardForm, x: Vector) -> _Point:
+def _polish(task: _Task, bilevel: SingleLevel, x: Vector) -> _Point:
     """Solve again with the binaries rounded and fixed, which stops what leaks through an M."""
     # Without a solution the pattern lives on leaks alone; the point as it is will show where.
     with contextlib.suppress(SolverError):
-        x = WarmProgram(form.with_binaries_fixed(x)).minimise()
-    parts = {name: x[form.columns(program.variables[name])] for name in ("w_bar", "w", "b")}
-    box = np.clip(parts["w_bar"], task.problem.lower, task.problem.upper)
-    return _point(task.problem, np.clip(parts["w"], -box, box), float(parts["b"][0]), box)
+        x = WarmProgram(bilevel.program.with_integers_fixed(x)).minimise()
+    w_bar, w, b = (x[bilevel.columns[name]] for name in ("w_bar", "w", "b"))
+    box = np.clip(w_bar, task.problem.lower, task.problem.upper)
+    return _point(task.problem, np.clip(w, -box, box), float(b[0]), box)
 
 
 def _respond(task: _Task, box: Vector) -> _Point:
@@ -286,20 +286,13 @@ def _certified(task: _Task, point: _Point) -> bool:
     return bool(certificate.ok)
 
 
-def _cut(task: _Task, program: Program, form: StandardForm, point: _Point) -> Vector | None:
-    """Return the row ``Σ z ≥ 1`` that cuts off a point without multipliers, if it is one."""
+def _conflict(task: _Task, bilevel: SingleLevel, point: _Point) -> Mask | None:
+    """Return complementarities that forbid the multipliers of a point, if it has none."""
     if task.flipped is None:
         return None
-    slacks = item_slacks(task.problem, task.budget, task.flipped, point.box, point.w, point.b)
-    conflict = find_conflict(task.problem, task.flipped, slacks)
-    if conflict is None:
-        return None
-    columns = np.concatenate(
-        [np.arange(len(form.integer))[form.columns(binary)] for binary in program.binaries.values()]
-    )
-    row = np.zeros(len(form.integer))
-    row[columns[conflict]] = 1.0
-    return row
+    values = values_at(task.problem, task.flipped, point.box, point.w, point.b)
+    # In units of κ + λ ≤ 1, a κ that counts as 0 is a λ above ten million.
+    return find_conflict(bilevel.conditions, slacks(bilevel.conditions, values), "lam")
 
 
 def _answer(task: _Task, states: list[_State], notes: list[str], balanced: Balanced) -> Outcome:
@@ -337,7 +330,7 @@ def _with_second_opinion(task: _Task, outcome: Outcome) -> Outcome:
 
 def _outcome(task: _Task, states: list[_State], notes: list[str]) -> Outcome:
     best = states[-1].best
-    notes = [f"solved by {task.solver.name}", *notes]
+    notes = [f"solved by {task.backend.name}", *notes]
     cuts = sum(state.cuts for state in states)
     if cuts:
         notes.append(f"answers cut off because no multipliers exist for them: {cuts}")
