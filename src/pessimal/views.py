@@ -268,7 +268,7 @@ def _optimistic(problem: TuningProblem, method: Method, solver: Solver, limits: 
 
 
 def _milp() -> ModuleType:
-    """Import the programs only when asked for: CVXPY takes a second, the search does without."""
+    """Import the programs only when asked for: the search does without."""
     return importlib.import_module("pessimal.bilevel")
 
 
