@@ -29,8 +29,11 @@ from timing import certificates_timed
 from pessimal import solve_optimistic, solve_pessimistic
 from pessimal.bilevel import MULTIPLIER_CAP
 from pessimal.bilevel.backends import Effort, SolverResult, find_backend
-from pessimal.bilevel.bounds import proved_multiplier_cap
-from pessimal.bilevel.paper import Range, optimistic_program, pessimistic_program
+from pessimal.bilevel.paper import (
+    optimistic_program,
+    pessimistic_program,
+    proved_multiplier_cap,
+)
 from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import SolverError
@@ -100,8 +103,8 @@ def _write(instance: Instance) -> _Milp:
         return _Milp(problem, None, optimistic_program(problem), None)
     flipped = np.ones(problem.n_val, dtype=np.bool_)
     proved = proved_multiplier_cap(problem, instance.budget, flipped)
-    multipliers = Range(kappa=(1.0, 1.0), lam=(0.0, min(proved, MULTIPLIER_CAP)))
-    program = pessimistic_program(problem, instance.budget, flipped, multipliers)
+    lam = (0.0, min(proved, MULTIPLIER_CAP))
+    program = pessimistic_program(problem, instance.budget, flipped, (1.0, 1.0), lam)
     cap = None if proved <= MULTIPLIER_CAP else MULTIPLIER_CAP
     return _Milp(problem, flipped, program, cap)
 
@@ -126,13 +129,13 @@ def _milp(instance: Instance, contender: str, limit: float) -> Row:
         )
 
     try:
-        model = solver.prepare(milp.bilevel.program, Effort(limit))
+        handle = solver.prepare(milp.bilevel.program, Effort(limit))
         if contender.endswith(DEFAULT):
-            _DEFAULT_TOLERANCES[contender.removesuffix(DEFAULT)](model)
+            _DEFAULT_TOLERANCES[contender.removesuffix(DEFAULT)](handle.model)
         started = time.process_time()
-        solver.run(model)
+        handle.run()
         seconds = time.process_time() - started
-        answer = solver.read(model)
+        answer = handle.read()
     except Exception as error:  # each solver raises its own
         text = " ".join(str(error).split())
         return row(TOO_LARGE if "size" in text and "limit" in text else FAILED, message=text)

@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import numpy as np
 import pytest
 
 from pessimal.bilevel import SOLVERS, solve, solve_optimistic_milp, solve_pessimistic_milp
-from pessimal.bilevel.backends import Backend, Effort, SolverResult, find_backend
-from pessimal.bilevel.paper import Range, optimistic_program, pessimistic_program
+from pessimal.bilevel.backends import Backend, Effort, Handle, SolverResult, find_backend
+from pessimal.bilevel.paper import optimistic_program, pessimistic_program
 from pessimal.certificate import certify
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.errors import InvalidInputError, MissingExtraError, SolverError
@@ -46,28 +47,21 @@ class Fake(Backend):
 
     name = "Fake 1.0"
 
-    def __init__(self, answer: Callable[[LinearProgram], SolverResult]) -> None:
-        self.answer = answer
+    def __init__(self, prepare: Callable[[LinearProgram, Effort], Handle]) -> None:
+        self.prepare = prepare  # type: ignore[method-assign]
 
-    def prepare(self, program: LinearProgram, _effort: Effort) -> LinearProgram:
-        return program
-
-    def run(self, handle: LinearProgram) -> None:
-        pass
-
-    def stop(self, handle: LinearProgram) -> None:
-        pass
-
-    def read(self, handle: LinearProgram) -> SolverResult:
-        return self.answer(handle)
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        raise NotImplementedError
 
 
-def infeasible(_program: LinearProgram) -> SolverResult:
-    return SolverResult.infeasible(nodes=1)
+def use(
+    monkeypatch: pytest.MonkeyPatch, prepare: Callable[[LinearProgram, Effort], Handle]
+) -> None:
+    monkeypatch.setattr(solve, "find_backend", lambda _: Fake(prepare))
 
 
-def use(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
-    monkeypatch.setattr(solve, "find_backend", lambda _: backend)
+def answering(result: SolverResult) -> Callable[[LinearProgram, Effort], Handle]:
+    return lambda _program, _effort: Handle(None, lambda: None, lambda: None, lambda: result)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -98,15 +92,18 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_best_point(
 ) -> None:
     if importlib.util.find_spec(MODULES[solver]) is None:
         pytest.skip(f"{MODULES[solver]} is not installed")
-    backend = find_backend(solver)
-    run = backend.run
+    real = find_backend(solver)
 
-    def interrupted(handle: Any) -> None:
-        _thread.interrupt_main()
-        run(handle)
+    def prepare(program: LinearProgram, effort: Effort) -> Handle:
+        handle = real.prepare(program, effort)
 
-    monkeypatch.setattr(backend, "run", interrupted)
-    use(monkeypatch, backend)
+        def run() -> object:
+            _thread.interrupt_main()
+            return handle.run()
+
+        return replace(handle, run=run)
+
+    use(monkeypatch, prepare)
     flipped = np.ones(large.n_val, dtype=np.bool_)
     outcome = solve_pessimistic_milp(large, Budget(), flipped, solver)
     found = large.val_loss(outcome.w, outcome.b)
@@ -121,15 +118,12 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
 ) -> None:
     stopped = threading.Event()
 
-    class Waiting(Fake):
-        def run(self, _handle: LinearProgram) -> None:
-            _thread.interrupt_main()
-            stopped.wait()
+    def run() -> object:
+        _thread.interrupt_main()
+        return stopped.wait()
 
-        def stop(self, _handle: LinearProgram) -> None:
-            stopped.set()
-
-    use(monkeypatch, Waiting(lambda _: SolverResult(None, 0.001, Status.OPTIMAL, 7)))
+    result = SolverResult(None, 0.001, Status.OPTIMAL, 7)
+    use(monkeypatch, lambda _program, _effort: Handle(None, run, stopped.set, lambda: result))
     outcome = solve_optimistic_milp(small)
     assert stopped.is_set()
     assert (outcome.status, outcome.lower_bound, outcome.nodes) == (Status.INTERRUPTED, 0.001, 7)
@@ -138,7 +132,7 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
 def test_an_end_the_adaptor_does_not_know_proves_nothing(
     small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, Fake(lambda _: SolverResult(None, 99.0, Status.NOT_PROVED, 0)))
+    use(monkeypatch, answering(SolverResult(None, 99.0, Status.NOT_PROVED, 0)))
     outcome = solve_optimistic_milp(small)
     assert outcome.status is Status.NOT_PROVED
     assert outcome.lower_bound == 0.0
@@ -150,11 +144,11 @@ def test_an_answer_that_fails_the_certificate_is_not_reported(
 ) -> None:
     """A solver that claims objective 0 at w = 0, b = 0 in the full box."""
 
-    def answer(program: LinearProgram) -> SolverResult:
+    def prepare(program: LinearProgram, effort: Effort) -> Handle:
         x = np.where(np.isinf(program.lower), 0.0, np.maximum(program.lower, 0.0))
-        return SolverResult(x, 0.0, Status.OPTIMAL, 1)
+        return answering(SolverResult(x, 0.0, Status.OPTIMAL, 1))(program, effort)
 
-    use(monkeypatch, Fake(answer))
+    use(monkeypatch, prepare)
     outcome = solve_optimistic_milp(small)
     found = small.val_loss(outcome.w, outcome.b)
     assert outcome.status is Status.NOT_PROVED
@@ -186,11 +180,10 @@ def test_an_absent_package_is_named_with_its_extra(
 def test_a_licence_that_is_too_small_is_said_in_one_plain_sentence(
     complaint: str, small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Limited(Fake):
-        def prepare(self, _program: LinearProgram, _effort: Effort) -> LinearProgram:
-            raise RuntimeError(complaint)
+    def prepare(_program: LinearProgram, _effort: Effort) -> Handle:
+        raise RuntimeError(complaint)
 
-    use(monkeypatch, Limited(infeasible))
+    use(monkeypatch, prepare)
     with pytest.raises(SolverError, match="solver='highs' or solver='scip'") as caught:
         solve_optimistic_milp(small)
     assert caught.value.__suppress_context__
@@ -199,11 +192,11 @@ def test_a_licence_that_is_too_small_is_said_in_one_plain_sentence(
 def test_a_failure_of_a_solver_in_its_thread_is_reported(
     small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Exploding(Fake):
-        def run(self, _handle: LinearProgram) -> None:
-            raise OSError("out of\nluck")
+    def explode() -> None:
+        raise OSError("out of\nluck")
 
-    use(monkeypatch, Exploding(infeasible))
+    result: Any = None
+    use(monkeypatch, lambda _program, _effort: Handle(None, explode, explode, lambda: result))
     with pytest.raises(SolverError, match=r"Fake 1.0 failed \(out of luck\)"):
         solve_optimistic_milp(small)
 
@@ -223,10 +216,9 @@ def test_a_multiplier_cap_must_be_positive_and_finite(cap: float, small: TuningP
 
 def test_every_big_m_states_its_reason_and_no_multiplier_is_unbounded(small: TuningProblem) -> None:
     flipped = np.ones(small.n_val, dtype=np.bool_)
-    tail = Range(kappa=(0.0, 0.01), lam=(1.0, 1.0))
     for program in (
         optimistic_program(small),
-        pessimistic_program(small, Budget(0.2), flipped, tail),
+        pessimistic_program(small, Budget(0.2), flipped, (0.0, 0.01), (1.0, 1.0)),
     ):
         big_ms = [m for pair in program.big_m.values() for m in pair]
         assert all(m.reason and np.isfinite(m.value).all() for m in big_ms)
@@ -255,7 +247,7 @@ def test_a_node_limit_must_be_positive(node_limit: int, small: TuningProblem) ->
 def test_a_bound_that_a_model_contradicts_is_no_proof(
     epsilon: float, optimum: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(monkeypatch, Fake(infeasible))  # no point beats the first one
+    use(monkeypatch, answering(SolverResult.infeasible(nodes=1)))  # no point beats the first one
     split = paper_split(load_diabetes(), 15, 15, 1)
     problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val)
     flipped = np.ones(problem.n_val, dtype=np.bool_)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import boxes, budgets, flip_masks, problems
 
-from pessimal.bilevel.kkt import KKT, find_conflict, kkt, slacks
-from pessimal.bilevel.paper import flipped_response, values_at
+from pessimal.bilevel.kkt import KKT, find_conflict, kkt
+from pessimal.bilevel.paper import flipped_response, response_at
 from pessimal.certificate import certify
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.training.near_optimal import near_optimal
@@ -19,7 +19,7 @@ def at_model(
 ) -> tuple[KKT, Vector]:
     """Return the conditions of the inner problem and their slacks at a model."""
     conditions = kkt(flipped_response(problem, budget, flipped))
-    return conditions, slacks(conditions, values_at(problem, flipped, box, w, b))
+    return conditions, conditions.slacks(response_at(problem, flipped, box, w, b))
 
 
 @settings(max_examples=60)

@@ -12,7 +12,7 @@ import pytest
 
 from pessimal.bilevel import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.bilevel.backends import Effort, find_backend
-from pessimal.bilevel.paper import Range, pessimistic_program
+from pessimal.bilevel.paper import pessimistic_program
 from pessimal.certificate import certify
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import Outcome, Status
@@ -59,7 +59,7 @@ def test_the_certified_optimum_is_proved(case: dict[str, Any], solver: str) -> N
 def plain_objective(problem: TuningProblem, cap: float, solver: str) -> float:
     """Solve the capped program alone, as the paper does, and take the solver at its word."""
     program = pessimistic_program(
-        problem, Budget(), np.ones(problem.n_val, dtype=np.bool_), Range((1.0, 1.0), (0.0, cap))
+        problem, Budget(), np.ones(problem.n_val, dtype=np.bool_), (1.0, 1.0), (0.0, cap)
     ).program
     result = find_backend(solver).solve(program, Effort(float("inf")))
     assert result.status is Status.OPTIMAL

@@ -4,57 +4,102 @@ An inner program in variables x has outer variables y in its right-hand side:
 
     minimise ``cost·x``  subject to  ``A·x + B·y + a ≥ 0``  and  ``x_j ≥ 0`` for some j.
 
-With multipliers π ≥ 0 of its rows the *reduced cost* of x_j is ``κ·cost_j − A_jᵀ·π``, where κ is
-the weight of the inner objective. A feasible x is optimal if and only if, for κ = 1, some π makes
-the reduced cost of a free variable 0 and that of the others non-negative, with
-
-    ``π ⟂ A·x + B·y + a``  and  ``reduced cost ⟂ x_j ≥ 0``,
-
-the *complementarities*. Multipliers may be scaled at will, so κ may be any positive number; κ = 0
-makes the conditions a relaxation.
+With multipliers π ≥ 0 of its rows, the *reduced cost* of x_j is ``κ·cost_j − A_jᵀ·π``. A feasible x
+is optimal if and only if, for κ = 1, some π makes the reduced costs 0 where x_j is free, else
+non-negative, with the *complementarities* ``π ⟂ A·x + B·y + a`` and ``reduced cost ⟂ x_j``.
+Multipliers may be scaled, so κ may be any positive number; κ = 0 makes the conditions a relaxation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import block_array, csr_array, eye_array
 
-from pessimal.bilevel.affine import Affine, linear_program
-from pessimal.lp.highs import WarmProgram
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import AT_BREAKPOINT
 
 KAPPA = "kappa"
 """Name of the weight κ of the inner objective."""
 
+Limits = Mapping[str, tuple[Vector, Vector]]
+"""Lower and upper limits of named vectors of variables."""
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """A vector ``Σ coefficients[name]·name + constant`` in named vectors of variables.
+
+    Examples
+    --------
+    >>> margin = Affine({"w": np.array([[2.0, 1.0]])}, np.array([-1.0]))
+    >>> margin({"w": np.array([1.0, 3.0])}).tolist()
+    [4.0]
+    """
+
+    coefficients: Mapping[str, Any]
+    constant: Vector
+
+    def __call__(self, values: Mapping[str, Vector]) -> Vector:
+        """Evaluate at values of the variables."""
+        parts = (matrix @ values[name] for name, matrix in self.coefficients.items())
+        return np.asarray(sum(parts, self.constant))
+
+    def __len__(self) -> int:
+        return len(self.constant)
+
+
+def linear_program(
+    cost: Mapping[str, Vector],
+    limits: Limits,
+    nonnegative: Iterable[Affine],
+    zero: Sequence[Affine],
+) -> LinearProgram:
+    """Minimise a cost, by default 0; the rows are first those ``≥ 0``, then those ``= 0``."""
+    functions = [*nonnegative, *zero]
+    constant = np.concatenate([f.constant for f in functions])
+    equations = np.arange(len(constant)) >= len(constant) - sum(map(len, zero))
+    lower, upper = (np.concatenate(side) for side in zip(*limits.values(), strict=True))
+    sizes = {name: len(low) for name, (low, _) in limits.items()}
+    return LinearProgram(
+        cost=np.concatenate([cost.get(name, np.zeros(n)) for name, n in sizes.items()]),
+        matrix=block_array(
+            [
+                [csr_array(f.coefficients.get(name, (len(f), n))) for name, n in sizes.items()]
+                for f in functions
+            ]
+        ),
+        row_lower=-constant,
+        row_upper=np.where(equations, -constant, np.inf),
+        lower=lower,
+        upper=upper,
+    )
+
 
 @dataclass(frozen=True, eq=False)
 class InnerProgram:
     """Minimise ``cost·x`` subject to rows ``≥ 0`` and to some variables ``≥ 0``.
 
-    Attributes
-    ----------
-    free, nonnegative : mapping of str to Vector
-        The inner variables, with their costs.
-    rows : mapping of str to Affine
-        In inner and outer variables, by the name of their multipliers.
+    `free` and `nonnegative` are the inner variables with their costs. The rows, in inner and outer
+    variables, have the names of their multipliers.
     """
 
     free: Mapping[str, Vector]
     nonnegative: Mapping[str, Vector]
     rows: Mapping[str, Affine]
 
-    def reduced_cost(self, name: str, cost: Vector) -> Affine:
-        """Return ``κ·cost − Aᵀ·π`` of an inner variable."""
-        of_rows = {
-            multiplier: -row.coefficients[name].T
-            for multiplier, row in self.rows.items()
-            if name in row.coefficients
-        }
-        return Affine({KAPPA: cost[:, None], **of_rows}, np.zeros(len(cost)))
+    def reduced_costs(self, variables: Mapping[str, Vector]) -> dict[str, Affine]:
+        """Return ``κ·cost − Aᵀ·π`` of inner variables."""
+        reduced = {}
+        for x, cost in variables.items():
+            rows = {pi: a.coefficients for pi, a in self.rows.items() if x in a.coefficients}
+            of_rows = {pi: -coefficients[x].T for pi, coefficients in rows.items()}
+            reduced[x] = Affine({KAPPA: cost[:, None], **of_rows}, np.zeros(len(cost)))
+        return reduced
 
 
 class Complementarity(NamedTuple):
@@ -66,18 +111,10 @@ class Complementarity(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KKT:
-    """Optimality conditions.
+    """Optimality conditions: rows and reduced costs that are ``≥ 0``, reduced costs that are 0.
 
-    Attributes
-    ----------
-    multipliers : mapping of str to int
-        How many there are of each name.
-    nonnegative : list of Affine
-        The rows, and the reduced costs of the variables that are not free.
-    zero : list of Affine
-        The reduced costs of the free variables.
-    complementarities : mapping of str to Complementarity
-        By the name of the multipliers, or of the variable where the multiplier is a reduced cost.
+    Complementarities have the name of the multipliers, or of the variable if the multiplier is its
+    reduced cost; `multipliers` says how many there are of each name.
     """
 
     multipliers: Mapping[str, int]
@@ -85,70 +122,52 @@ class KKT:
     zero: list[Affine]
     complementarities: Mapping[str, Complementarity]
 
+    def slacks(self, values: Mapping[str, Vector]) -> Vector:
+        """Return the slacks of all complementarities at a point."""
+        return np.concatenate([pair.slack(values) for pair in self.complementarities.values()])
+
 
 def kkt(inner: InnerProgram) -> KKT:
     """Write down the conditions under which an inner program is solved.
 
     Examples
     --------
-    Least x ≥ 0 with x ≥ y: either x = y, or the multiplier of the row is 0; and either x = 0, or
-    its reduced cost, 1 less that multiplier, is 0.
+    Least x ≥ 0 with x ≥ y: x = y or the multiplier of that row is 0; x = 0 or its reduced cost is.
 
     >>> one = np.ones((1, 1))
     >>> row = Affine({"x": one, "y": -one}, np.zeros(1))
     >>> list(kkt(InnerProgram({}, {"x": np.ones(1)}, {"pi": row})).complementarities)
     ['pi', 'x']
     """
-    reduced = {name: inner.reduced_cost(name, cost) for name, cost in inner.nonnegative.items()}
+    reduced = inner.reduced_costs(inner.nonnegative)
+
+    def variable(name: str, size: int) -> Affine:
+        return Affine({name: eye_array(size)}, np.zeros(size))
+
+    of_rows = {pi: Complementarity(variable(pi, len(a)), a) for pi, a in inner.rows.items()}
+    of_columns = {x: Complementarity(r, variable(x, len(r))) for x, r in reduced.items()}
     return KKT(
         multipliers={name: len(row) for name, row in inner.rows.items()},
         nonnegative=[*inner.rows.values(), *reduced.values()],
-        zero=[inner.reduced_cost(name, cost) for name, cost in inner.free.items()],
-        complementarities={
-            **{
-                name: Complementarity(Affine.variable(name, len(row)), row)
-                for name, row in inner.rows.items()
-            },
-            **{
-                name: Complementarity(cost, Affine.variable(name, len(cost)))
-                for name, cost in reduced.items()
-            },
-        },
+        zero=list(inner.reduced_costs(inner.free).values()),
+        complementarities=of_rows | of_columns,
     )
-
-
-def slacks(conditions: KKT, values: Mapping[str, Vector]) -> Vector:
-    """Return the slacks of all complementarities at a point."""
-    pairs = conditions.complementarities.values()
-    return np.concatenate([pair.slack(values) for pair in pairs])
 
 
 def find_conflict(conditions: KKT, slack: Vector, large: str) -> Mask | None:
     """Return complementarities that no multipliers satisfy together, or None if there are some.
 
     A big M bounds a multiplier, and an integrality tolerance leaks through it; κ = 0 may even be
-    admitted. So a point is asked again here, without any M, whether multipliers of any size exist.
-    A complementarity with a positive slack is *closed*: its multiplier is 0. The question is a
-    linear program in the multipliers alone: maximise κ. They exist when κ is positive. A κ below
-    the tolerance `AT_BREAKPOINT` counts as 0.
+    admitted. So a point, given by the slacks of all complementarities, is asked again here, without
+    any M. Where its slack is positive a complementarity is *closed*: the multiplier is 0. Whether
+    multipliers exist is then a linear program in them alone, scaled so that κ and the `large` ones,
+    which may grow without bound, add up to at most 1: maximise κ. A κ below the tolerance
+    `AT_BREAKPOINT` counts as 0.
 
-    If they do not exist, some of the closed complementarities are a *conflict*: no point of the
-    bilevel problem has all of them closed. In the binaries of the single-level program that is the
-    cut ``Σ z ≥ 1`` over the conflict, whatever the multipliers (a combinatorial Benders cut).
-
-    Parameters
-    ----------
-    conditions : KKT
-    slack : Vector
-        Of every complementarity, in their order.
-    large : str
-        The multipliers that may grow without bound; the scale is such that they and κ add up to
-        at most 1.
-
-    Returns
-    -------
-    Mask or None
-        A conflict that is none without any one of its complementarities.
+    If none exist, some of the closed complementarities are a *conflict*, from which none can be
+    left out: no point of the bilevel problem has all of them closed. In the binaries of the
+    single-level program that is the cut ``Σ z ≥ 1`` over the conflict, whatever the Ms (a
+    combinatorial Benders cut).
     """
     sizes = {KAPPA: 1, **conditions.multipliers}
     scale = Affine({KAPPA: -np.ones((1, 1)), large: -np.ones((1, sizes[large]))}, np.ones(1))
@@ -165,14 +184,14 @@ def find_conflict(conditions: KKT, slack: Vector, large: str) -> Mask | None:
         return bool(simplex.minimise()[0] > AT_BREAKPOINT)
 
     conflict = slack > AT_BREAKPOINT
-    for k in np.flatnonzero(conflict).tolist():
+    # In the order of their slacks, to open those nearest to their breakpoint first: a conflict
+    # among distant ones is dearer to escape and makes the stronger cut.
+    closed = [k for k in np.argsort(slack).tolist() if conflict[k]]
+    for k in closed:
         simplex.set_row(k, 0.0, 0.0)
     if multipliers_exist():
         return None
-    # Try to open those nearest to their breakpoint first: a conflict among distant ones is dearer
-    # to escape and makes the stronger cut.
-    closed = np.flatnonzero(conflict)
-    for k in closed[np.argsort(slack[closed])].tolist():
+    for k in closed:
         simplex.set_row(k, 0.0, np.inf)
         if multipliers_exist():
             simplex.set_row(k, 0.0, 0.0)

@@ -26,9 +26,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pessimal.bilevel.backends import Backend, Effort, find_backend
-from pessimal.bilevel.bounds import proved_multiplier_cap
-from pessimal.bilevel.kkt import find_conflict, slacks
-from pessimal.bilevel.paper import Range, optimistic_program, pessimistic_program, values_at
+from pessimal.bilevel.kkt import find_conflict
+from pessimal.bilevel.paper import (
+    optimistic_program,
+    pessimistic_program,
+    proved_multiplier_cap,
+    response_at,
+)
 from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError, SolverError
@@ -107,18 +111,8 @@ def solve_optimistic_milp(
 ) -> Outcome:
     """Solve the paper's eq. (prob:optim-hinge) as one mixed-integer program.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
-    time_limit : float, optional
-        Seconds; by default none.
-    node_limit : int, optional
-        Nodes of the solver's tree; by default none.
-
-    Returns
-    -------
-    Outcome
+    The solver is "highs", "scip", "gurobi" or "cplex"; limits, in seconds and in nodes of its
+    trees, are by default none.
 
     Examples
     --------
@@ -144,26 +138,11 @@ def solve_pessimistic_milp(
     multiplier_cap: float = MULTIPLIER_CAP,
     node_limit: int | None = None,
 ) -> Outcome:
-    """Solve the single-level form of the paper's eq. (A-RPBL-hyper).
+    """Solve the single-level form of the paper's eq. (A-RPBL-hyper), see `solve_optimistic_milp`.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    budget : Budget
-    flipped : ndarray of bool, shape (n_val,)
-        The flipped validation points V_f.
-    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
-    time_limit : float, optional
-        Seconds; by default none.
-    multiplier_cap : float, default=1000.0
-        Largest multiplier λ of the training budget in the first program. The tail program takes
-        the rest, so it affects the time and not the answer.
-    node_limit : int, optional
-        Nodes of the solver's trees; by default none.
-
-    Returns
-    -------
-    Outcome
+    `flipped` marks the flipped validation points V_f. The first program has multipliers λ of the
+    training budget up to `multiplier_cap`; the tail program takes the rest, so the cap affects the
+    time and not the answer.
 
     Examples
     --------
@@ -182,12 +161,12 @@ def solve_pessimistic_milp(
     task = _Task(problem, budget, flipped, find_backend(solver), limits)
     proved = proved_multiplier_cap(problem, budget, flipped)
     if proved <= multiplier_cap:
-        ranges = [Range(kappa=(1.0, 1.0), lam=(0.0, proved))]
+        ranges = [((1.0, 1.0), (0.0, proved))]
         note = f"the multiplier λ is at most {proved:g}, proved from the slack of the budget"
     else:
         ranges = [
-            Range(kappa=(1.0, 1.0), lam=(0.0, multiplier_cap)),
-            Range(kappa=(0.0, 1.0 / multiplier_cap), lam=(1.0, 1.0)),
+            ((1.0, 1.0), (0.0, multiplier_cap)),
+            ((0.0, 1.0 / multiplier_cap), (1.0, 1.0)),
         ]
         note = (
             f"the multiplier λ has no proved bound up to {multiplier_cap:g}: "
@@ -195,11 +174,11 @@ def solve_pessimistic_milp(
         )
     states: list[_State] = []
     best = _respond(task, problem.upper)
-    for left, multipliers in zip(range(len(ranges), 0, -1), ranges, strict=True):
+    for left, (kappa, lam) in zip(range(len(ranges), 0, -1), ranges, strict=True):
         # Each program still to come gets an equal share of what is left.
         seconds = limits.seconds_left / left
         nodes = (limits.nodes - sum(state.nodes for state in states)) / left
-        program = pessimistic_program(problem, budget, flipped, multipliers)
+        program = pessimistic_program(problem, budget, flipped, kappa, lam)
         state = _explore(task, program, best, seconds, nodes)
         states.append(state)
         best = state.best
@@ -290,9 +269,9 @@ def _conflict(task: _Task, bilevel: SingleLevel, point: _Point) -> Mask | None:
     """Return complementarities that forbid the multipliers of a point, if it has none."""
     if task.flipped is None:
         return None
-    values = values_at(task.problem, task.flipped, point.box, point.w, point.b)
-    # In units of κ + λ ≤ 1, a κ that counts as 0 is a λ above ten million.
-    return find_conflict(bilevel.conditions, slacks(bilevel.conditions, values), "lam")
+    response = response_at(task.problem, task.flipped, point.box, point.w, point.b)
+    # With κ + λ ≤ 1, a κ that counts as 0 is a λ above ten million.
+    return find_conflict(bilevel.conditions, bilevel.conditions.slacks(response), "lam")
 
 
 def _answer(task: _Task, states: list[_State], notes: list[str], balanced: Balanced) -> Outcome:

@@ -101,10 +101,12 @@ class LinearProgram:
 
 @dataclass(frozen=True, eq=False)
 class IntegerSolution:
-    """The best point found, if any, and a bound no feasible point can go below."""
+    """The best point found, if any, HiGHS's lower bound, how it ended, and its number of nodes."""
 
     x: Vector | None
     bound: float
+    end: highspy.HighsModelStatus
+    nodes: int
 
 
 class WarmProgram:
@@ -125,13 +127,14 @@ class WarmProgram:
 
     def set_cost(self, cost: Vector) -> None:
         """Replace the objective."""
-        self._scaled.set_cost(cost)
+        self._scaled.cost = self._scaled.column * cost
         self._highs.changeColsCost(len(cost), self._indices, self._scaled.cost)
 
     def set_row(self, row: int, lower: float, upper: float) -> None:
         """Replace the limits of one row."""
-        self._scaled.set_row(row, lower, upper)
-        self._highs.changeRowBounds(row, self._scaled.row_lower[row], self._scaled.row_upper[row])
+        scaled = self._scaled
+        scaled.row_lower[row], scaled.row_upper[row] = scaled.row[row] * np.array([lower, upper])
+        self._highs.changeRowBounds(row, scaled.row_lower[row], scaled.row_upper[row])
 
     def minimise(self) -> Vector:
         """Return an optimal point, or raise `SolverError` when there is none."""
@@ -205,33 +208,26 @@ class IntegerProgram:
         """End a run from another thread."""
         self._highs.cancelSolve()  # type: ignore[no-untyped-call]
 
-    @property
-    def status(self) -> highspy.HighsModelStatus:
-        """HiGHS's word for how the run ended."""
-        return self._highs.getModelStatus()
-
-    @property
-    def nodes(self) -> int:
-        """Nodes of the tree so far."""
-        return max(0, int(self._highs.getInfo().mip_node_count))
-
-    def solution(self) -> IntegerSolution:
-        """Return the incumbent, if any, and HiGHS's lower bound."""
+    def read(self) -> IntegerSolution:
+        """Return what the run found."""
         info = self._highs.getInfo()
         found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         return IntegerSolution(
             x=self._scaled.column * self._highs.getSolution().col_value if found else None,
             bound=float(info.mip_dual_bound),
+            end=self._highs.getModelStatus(),
+            nodes=max(0, int(info.mip_node_count)),
         )
 
 
 def solve_integer(program: LinearProgram, time_limit: float) -> IntegerSolution:
     """Minimise a mixed-integer program within `time_limit` seconds."""
-    run = IntegerProgram(program, time_limit)
-    run.run()
+    branch_and_bound = IntegerProgram(program, time_limit)
+    branch_and_bound.run()
+    found = branch_and_bound.read()
     # Any other end, "infeasible" of a program that is not above all, proves nothing.
-    sound = run.status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
-    return run.solution() if sound else replace(run.solution(), bound=-np.inf)
+    sound = found.end in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
+    return found if sound else replace(found, bound=-np.inf)
 
 
 class _Equilibrated:
@@ -252,13 +248,6 @@ class _Equilibrated:
         self.lower = program.lower / self.column
         self.upper = program.upper / self.column
         self.integer = program.integer
-
-    def set_cost(self, cost: Vector) -> None:
-        self.cost = self.column * cost
-
-    def set_row(self, k: int, lower: float, upper: float) -> None:
-        self.row_lower[k] = self.row[k] * lower
-        self.row_upper[k] = self.row[k] * upper
 
     def load(self) -> highspy.Highs:
         lp = highspy.HighsLp()

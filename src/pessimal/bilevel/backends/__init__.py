@@ -5,16 +5,18 @@ and SCIP keep their own, 1e-6: a leak only weakens the bound and is found and cu
 whereas with 1e-9 HiGHS prunes nodes that hold the optimum, which nothing afterwards can find.
 """
 
-from pessimal.bilevel.backends.base import Backend, Effort, SolverResult
+from collections.abc import Callable
+
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult
 from pessimal.bilevel.backends.cplex import Cplex
 from pessimal.bilevel.backends.gurobi import Gurobi
 from pessimal.bilevel.backends.highs import Highs
 from pessimal.bilevel.backends.scip import Scip
 from pessimal.errors import InvalidInputError
 
-__all__ = ["SOLVERS", "Backend", "Effort", "SolverResult", "find_backend"]
+__all__ = ["SOLVERS", "Backend", "Effort", "Handle", "SolverResult", "find_backend"]
 
-SOLVERS: dict[str, type[Backend]] = {
+SOLVERS: dict[str, Callable[[], Backend]] = {
     "highs": Highs,
     "scip": Scip,
     "gurobi": Gurobi,

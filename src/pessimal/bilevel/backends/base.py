@@ -11,19 +11,17 @@ import _thread
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from pessimal.errors import SolverError
 from pessimal.lp.highs import LinearProgram
-from pessimal.problem import Mask, Vector
+from pessimal.problem import Vector
 from pessimal.solution import Status
-
-RELATIVE_GAP = 1e-7
-ABSOLUTE_GAP = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,44 +44,35 @@ class SolverResult:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a solver may take: seconds and nodes, both may be infinite."""
+    """How long a solver may take, which may be infinite, and the gaps at which it may stop."""
 
     seconds: float
     nodes: float = math.inf
+    relative_gap: float = 1e-7
+    absolute_gap: float = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Handle:
+    """One solve, prepared but not started: the solver's own model, and how to use it."""
+
+    model: Any
+    run: Callable[[], object]
+    stop: Callable[[], object]
+    read: Callable[[], SolverResult]
 
 
 class Backend(ABC):
-    """A mixed-integer solver that is installed.
+    """A mixed-integer solver that is installed; making one raises `MissingExtraError` otherwise.
 
-    A subclass turns a program into a *handle*, whatever object the solver keeps it in, and runs,
-    stops and reads that. Making one raises `MissingExtraError` where its package is missing.
-
-    Attributes
-    ----------
-    name : str
-        Name and version, for the notes of an outcome.
-    statuses : mapping
-        The solver's words for how a run ended; any other end is NOT_PROVED.
+    `name` is its name and version.
     """
 
     name: str
-    statuses: Mapping[Any, Status]
 
     @abstractmethod
-    def prepare(self, program: LinearProgram, effort: Effort) -> Any:
-        """Return a handle on the program, not started."""
-
-    @abstractmethod
-    def run(self, handle: Any) -> None:
-        """Solve."""
-
-    @abstractmethod
-    def stop(self, handle: Any) -> None:
-        """End a run from another thread."""
-
-    @abstractmethod
-    def read(self, handle: Any) -> SolverResult:
-        """Return what a run found."""
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
 
     def solve(self, program: LinearProgram, effort: Effort) -> SolverResult:
         """Minimise a mixed-integer program; Ctrl-C ends it with the status INTERRUPTED."""
@@ -93,8 +82,8 @@ class Backend(ABC):
             return SolverResult(None, -math.inf, Status.NODE_LIMIT, 0)
         try:
             handle = self.prepare(program, effort)
-            interrupted = self._run_in_thread(handle)
-            result = self.read(handle)
+            interrupted = _run(handle)
+            result = handle.read()
         except Exception as error:
             raise SolverError(_explain(self.name, error)) from None
         if interrupted:
@@ -104,38 +93,39 @@ class Backend(ABC):
             return replace(result, bound=-math.inf)
         return result
 
-    def _run_in_thread(self, handle: Any) -> bool:
-        """Run in a worker thread; return whether Ctrl-C stopped it."""
-        failures: list[BaseException] = []
-        done = threading.Event()
 
-        def work() -> None:
-            try:
-                self.run(handle)
-            except BaseException as error:
-                failures.append(error)
-            finally:
-                done.set()
+def _run(handle: Handle) -> bool:
+    """Run in a worker thread; return whether Ctrl-C stopped it."""
+    failures: list[BaseException] = []
+    done = threading.Event()
 
-        # Not `threading.Thread`: its start() waits for the thread, and Ctrl-C may come just then.
-        _thread.start_new_thread(work, ())
-        interrupted = False
-        while not done.is_set():
-            try:
-                if interrupted:
-                    # Again and again: a solver that has not quite started forgets the first call.
-                    self.stop(handle)
-                # A bounded wait: on some platforms an unbounded one keeps Ctrl-C waiting too.
-                done.wait(0.1)
-            except KeyboardInterrupt:
-                interrupted = True
-        if failures:
-            raise failures[0]
-        return interrupted
+    def work() -> None:
+        try:
+            handle.run()
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            done.set()
+
+    # Not `threading.Thread`: its start() waits for the thread, and Ctrl-C may come just then.
+    _thread.start_new_thread(work, ())
+    interrupted = False
+    while not done.is_set():
+        try:
+            if interrupted:
+                # Again and again: a solver that has not quite started forgets the first call.
+                handle.stop()
+            # A bounded wait: on some platforms an unbounded one keeps Ctrl-C waiting too.
+            done.wait(0.1)
+        except KeyboardInterrupt:
+            interrupted = True
+    if failures:
+        raise failures[0]
+    return interrupted
 
 
-def row_groups(program: LinearProgram) -> Iterator[tuple[Mask, str, Vector]]:
-    """Split the rows by sense: which they are, ``=``, ``<`` or ``>``, and their limits."""
+def row_groups(program: LinearProgram) -> Iterator[tuple[csr_array, str, Vector]]:
+    """Split the rows by sense: their matrix, ``=``, ``<`` or ``>``, and their limits."""
     equal = program.row_lower == program.row_upper
     for rows, sense, limits in (
         (equal, "=", program.row_upper),
@@ -143,13 +133,7 @@ def row_groups(program: LinearProgram) -> Iterator[tuple[Mask, str, Vector]]:
         (~equal & np.isfinite(program.row_lower), ">", program.row_lower),
     ):
         if rows.any():
-            yield rows, sense, limits[rows]
-
-
-def column_kinds(program: LinearProgram) -> list[str]:
-    """Return ``B`` for each binary column and ``C`` for the others."""
-    kinds: list[str] = np.where(program.integer, "B", "C").tolist()
-    return kinds
+            yield program.matrix[rows], sense, limits[rows]
 
 
 def _explain(name: str, error: BaseException) -> str:

@@ -6,15 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pessimal.bilevel.backends.base import (
-    ABSOLUTE_GAP,
-    RELATIVE_GAP,
-    Backend,
-    Effort,
-    SolverResult,
-    column_kinds,
-    row_groups,
-)
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
 from pessimal.errors import import_extra
 from pessimal.lp.highs import LinearProgram
 from pessimal.solution import Status
@@ -22,13 +14,13 @@ from pessimal.tolerances import INTEGRALITY, LP_FEASIBILITY
 
 
 class Cplex(Backend):
-    """CPLEX; a handle is a ``cplex.Cplex`` with an aborter."""
+    """CPLEX; its model is a ``cplex.Cplex``."""
 
     def __init__(self) -> None:
         self._cplex = import_extra("cplex", "solvers")
         model = self._cplex.Cplex()
         self.name, ends = f"CPLEX {model.get_version()}", model.solution.status
-        self.statuses = {
+        self._status = {
             ends.MIP_optimal: Status.OPTIMAL,
             ends.optimal_tolerance: Status.OPTIMAL,
             ends.MIP_time_limit_feasible: Status.TIME_LIMIT,
@@ -39,8 +31,8 @@ class Cplex(Backend):
             ends.MIP_abort_infeasible: Status.INTERRUPTED,
         }
 
-    def prepare(self, program: LinearProgram, effort: Effort) -> Any:
-        """Return a ``cplex.Cplex``, not started."""
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
         model = self._cplex.Cplex()
         for stream in ("log", "results", "warning", "error"):
             getattr(model, f"set_{stream}_stream")(None)
@@ -49,8 +41,8 @@ class Cplex(Backend):
         option.randomseed.set(0)
         option.timelimit.set(min(effort.seconds, option.timelimit.max()))
         option.mip.limits.nodes.set(int(min(effort.nodes, option.mip.limits.nodes.max())))
-        option.mip.tolerances.mipgap.set(RELATIVE_GAP)
-        option.mip.tolerances.absmipgap.set(ABSOLUTE_GAP)
+        option.mip.tolerances.mipgap.set(effort.relative_gap)
+        option.mip.tolerances.absmipgap.set(effort.absolute_gap)
         option.mip.tolerances.integrality.set(INTEGRALITY)
         option.simplex.tolerances.feasibility.set(LP_FEASIBILITY)
         option.simplex.tolerances.optimality.set(LP_FEASIBILITY)
@@ -58,10 +50,9 @@ class Cplex(Backend):
             obj=program.cost.tolist(),
             lb=np.maximum(program.lower, -self._cplex.infinity).tolist(),
             ub=np.minimum(program.upper, self._cplex.infinity).tolist(),
-            types="".join(column_kinds(program)),
+            types="".join(np.where(program.integer, "B", "C")),
         )
-        for rows, sense, limits in row_groups(program):
-            matrix = program.matrix[rows]
+        for matrix, sense, limits in row_groups(program):
             starts = matrix.indptr[1:-1]
             indices, values = np.split(matrix.indices, starts), np.split(matrix.data, starts)
             model.linear_constraints.add(
@@ -71,26 +62,17 @@ class Cplex(Backend):
                 senses={"=": "E", "<": "L", ">": "G"}[sense] * len(limits),
                 rhs=limits.tolist(),
             )
-        model.use_aborter(self._cplex.Aborter())
-        return model
+        aborter = model.use_aborter(self._cplex.Aborter())
+        return Handle(model, model.solve, aborter.abort, lambda: self._read(model))
 
-    def run(self, handle: Any) -> None:
-        """Solve."""
-        handle.solve()
-
-    def stop(self, handle: Any) -> None:
-        """End a run from another thread."""
-        handle.get_aborter().abort()
-
-    def read(self, handle: Any) -> SolverResult:
-        """Return what a run found."""
-        solution, ends = handle.solution, handle.solution.status
+    def _read(self, model: Any) -> SolverResult:
+        solution, ends = model.solution, model.solution.status
         status, nodes = solution.get_status(), int(solution.progress.get_num_nodes_processed())
         if status in (ends.MIP_infeasible, ends.MIP_infeasible_or_unbounded):
             return SolverResult.infeasible(nodes)
         return SolverResult(
             x=np.array(solution.get_values()) if solution.is_primal_feasible() else None,
             bound=float(solution.MIP.get_best_objective()),
-            status=self.statuses.get(status, Status.NOT_PROVED),
+            status=self._status.get(status, Status.NOT_PROVED),
             nodes=nodes,
         )

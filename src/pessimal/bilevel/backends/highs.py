@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from highspy import Highs as Library
-from highspy import HighsModelStatus
+from highspy import HighsModelStatus as Ends
 
-from pessimal.bilevel.backends.base import (
-    ABSOLUTE_GAP,
-    RELATIVE_GAP,
-    Backend,
-    Effort,
-    SolverResult,
-)
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult
 from pessimal.lp.highs import IntegerProgram, LinearProgram
 from pessimal.solution import Status
 
+_STATUS = {
+    Ends.kOptimal: Status.OPTIMAL,
+    Ends.kTimeLimit: Status.TIME_LIMIT,
+    Ends.kSolutionLimit: Status.NODE_LIMIT,  # so HiGHS calls it
+    Ends.kInterrupt: Status.INTERRUPTED,
+}
+
 
 class Highs(Backend):
-    """HiGHS, on the package's own interface to it."""
-
-    statuses: Mapping[Any, Status] = {
-        HighsModelStatus.kOptimal: Status.OPTIMAL,
-        HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
-        HighsModelStatus.kSolutionLimit: Status.NODE_LIMIT,  # so HiGHS calls it
-        HighsModelStatus.kInterrupt: Status.INTERRUPTED,
-    }
+    """HiGHS, by the package's own interface."""
 
     def __init__(self) -> None:
         self.name = f"HiGHS {Library().version()}"  # type: ignore[no-untyped-call]
 
-    def prepare(self, program: LinearProgram, effort: Effort) -> IntegerProgram:
-        """Return an `IntegerProgram`, not started."""
-        return IntegerProgram(program, effort.seconds, effort.nodes, RELATIVE_GAP, ABSOLUTE_GAP)
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
+        model = IntegerProgram(
+            program, effort.seconds, effort.nodes, effort.relative_gap, effort.absolute_gap
+        )
+        return Handle(model, model.run, model.stop, lambda: _read(model))
 
-    def run(self, handle: IntegerProgram) -> None:
-        """Solve."""
-        handle.run()
 
-    def stop(self, handle: IntegerProgram) -> None:
-        """End a run from another thread."""
-        handle.stop()
-
-    def read(self, handle: IntegerProgram) -> SolverResult:
-        """Return what a run found."""
-        ends = (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)
-        if handle.status in ends:
-            return SolverResult.infeasible(handle.nodes)
-        found = handle.solution()
-        status = self.statuses.get(handle.status, Status.NOT_PROVED)
-        return SolverResult(found.x, found.bound, status, handle.nodes)
+def _read(model: IntegerProgram) -> SolverResult:
+    found = model.read()
+    if found.end in (Ends.kInfeasible, Ends.kUnboundedOrInfeasible):
+        return SolverResult.infeasible(found.nodes)
+    status = _STATUS.get(found.end, Status.NOT_PROVED)
+    return SolverResult(found.x, found.bound, status, found.nodes)

@@ -3,65 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from pessimal.bilevel.backends.base import (
-    ABSOLUTE_GAP,
-    RELATIVE_GAP,
-    Backend,
-    Effort,
-    SolverResult,
-    column_kinds,
-    row_groups,
-)
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
 from pessimal.errors import import_extra
 from pessimal.lp.highs import LinearProgram
 from pessimal.solution import Status
 
+_STATUS = {
+    "optimal": Status.OPTIMAL,
+    "gaplimit": Status.OPTIMAL,
+    "timelimit": Status.TIME_LIMIT,
+    "totalnodelimit": Status.NODE_LIMIT,
+    "userinterrupt": Status.INTERRUPTED,
+}
+
 
 class Scip(Backend):
-    """SCIP; a handle is a ``pyscipopt.Model`` whose `data` are the columns."""
-
-    statuses: Mapping[Any, Status] = {
-        "optimal": Status.OPTIMAL,
-        "gaplimit": Status.OPTIMAL,
-        "timelimit": Status.TIME_LIMIT,
-        "totalnodelimit": Status.NODE_LIMIT,
-        "userinterrupt": Status.INTERRUPTED,
-    }
+    """SCIP; its model is a ``pyscipopt.Model``."""
 
     def __init__(self) -> None:
         self._pyscipopt = import_extra("pyscipopt", "solvers")
         self.name = f"SCIP {self._pyscipopt.Model().version()}"
 
-    def prepare(self, program: LinearProgram, effort: Effort) -> Any:
-        """Return a ``pyscipopt.Model``, not started."""
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
         model = self._pyscipopt.Model()
         model.hideOutput()
         model.setParams(
             {
                 "limits/time": min(effort.seconds, model.infinity()),
                 "limits/totalnodes": -1 if math.isinf(effort.nodes) else int(effort.nodes),
-                "limits/gap": RELATIVE_GAP,
-                "limits/absgap": ABSOLUTE_GAP,
+                "limits/gap": effort.relative_gap,
+                "limits/absgap": effort.absolute_gap,
                 "lp/threads": 1,
                 "parallel/maxnthreads": 1,
                 "randomization/randomseedshift": 0,
                 "misc/catchctrlc": False,
             }
         )
+        kinds = np.where(program.integer, "B", "C")
         columns = [
             model.addVar(lb=low, ub=high, obj=cost, vtype=kind)
             for low, high, cost, kind in zip(
-                program.lower, program.upper, program.cost, column_kinds(program), strict=True
+                program.lower, program.upper, program.cost, kinds, strict=True
             )
         ]
         relation = {"=": "__eq__", "<": "__le__", ">": "__ge__"}
-        for rows, sense, limits in row_groups(program):
-            matrix = program.matrix[rows]
+        for matrix, sense, limits in row_groups(program):
             for k, limit in enumerate(limits):
                 row = slice(matrix.indptr[k], matrix.indptr[k + 1])
                 total = self._pyscipopt.quicksum(
@@ -69,26 +60,18 @@ class Scip(Backend):
                     for j, value in zip(matrix.indices[row], matrix.data[row], strict=True)
                 )
                 model.addCons(getattr(total, relation[sense])(limit))
-        model.data = columns
-        return model
+        return Handle(
+            model, model.optimizeNogil, model.interruptSolve, lambda: self._read(model, columns)
+        )
 
-    def run(self, handle: Any) -> None:
-        """Solve."""
-        handle.optimizeNogil()
-
-    def stop(self, handle: Any) -> None:
-        """End a run from another thread."""
-        handle.interruptSolve()
-
-    def read(self, handle: Any) -> SolverResult:
-        """Return what a run found."""
-        status, nodes = handle.getStatus(), int(handle.getNTotalNodes())
+    def _read(self, model: Any, columns: list[Any]) -> SolverResult:
+        status, nodes = model.getStatus(), int(model.getNTotalNodes())
         if status in ("infeasible", "inforunbd"):
             return SolverResult.infeasible(nodes)
-        best = handle.getBestSol() if handle.getNSols() > 0 else None
+        best = model.getBestSol() if model.getNSols() > 0 else None
         return SolverResult(
-            x=None if best is None else np.array([best[column] for column in handle.data]),
-            bound=float(handle.getDualbound()),
-            status=self.statuses.get(status, Status.NOT_PROVED),
+            x=None if best is None else np.array([best[column] for column in columns]),
+            bound=float(model.getDualbound()),
+            status=_STATUS.get(status, Status.NOT_PROVED),
             nodes=nodes,
         )
