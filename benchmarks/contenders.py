@@ -27,13 +27,8 @@ from rows import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE, Row
 from timing import certificates_timed
 
 from pessimal import solve_optimistic, solve_pessimistic
-from pessimal.bilevel import MULTIPLIER_CAP
+from pessimal.bilevel import MULTIPLIER_CAP, paper
 from pessimal.bilevel.backends import Effort, SolverResult, find_backend
-from pessimal.bilevel.paper import (
-    optimistic_program,
-    pessimistic_program,
-    proved_multiplier_cap,
-)
 from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import SolverError
@@ -100,11 +95,11 @@ class _Milp:
 def _write(instance: Instance) -> _Milp:
     problem = instance.problem()
     if instance.view == "optimistic":
-        return _Milp(problem, None, optimistic_program(problem), None)
+        return _Milp(problem, None, paper.optimistic_program(problem), None)
     flipped = np.ones(problem.n_val, dtype=np.bool_)
-    proved = proved_multiplier_cap(problem, instance.budget, flipped)
+    proved = paper.proved_multiplier_cap(problem, instance.budget, flipped)
     lam = (0.0, min(proved, MULTIPLIER_CAP))
-    program = pessimistic_program(problem, instance.budget, flipped, (1.0, 1.0), lam)
+    program = paper.pessimistic_program(problem, instance.budget, flipped, (1.0, 1.0), lam)
     cap = None if proved <= MULTIPLIER_CAP else MULTIPLIER_CAP
     return _Milp(problem, flipped, program, cap)
 

@@ -25,14 +25,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pessimal.bilevel import paper
 from pessimal.bilevel.backends import Backend, Effort, find_backend
 from pessimal.bilevel.kkt import find_conflict
-from pessimal.bilevel.paper import (
-    optimistic_program,
-    pessimistic_program,
-    proved_multiplier_cap,
-    response_at,
-)
 from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError, SolverError
@@ -124,7 +119,7 @@ def solve_optimistic_milp(
     limits = _Limits(time_limit, node_limit)
     balanced = balance(problem)
     task = _Task(balanced.problem, Budget(), None, find_backend(solver), limits)
-    program, best = optimistic_program(task.problem), _respond(task, task.problem.upper)
+    program, best = paper.optimistic_program(task.problem), _respond(task, task.problem.upper)
     state = _explore(task, program, best, limits.seconds_left, limits.nodes)
     return _answer(task, [state], [], balanced)
 
@@ -159,7 +154,7 @@ def solve_pessimistic_milp(
     balanced = balance(problem)
     problem = balanced.problem
     task = _Task(problem, budget, flipped, find_backend(solver), limits)
-    proved = proved_multiplier_cap(problem, budget, flipped)
+    proved = paper.proved_multiplier_cap(problem, budget, flipped)
     if proved <= multiplier_cap:
         ranges = [((1.0, 1.0), (0.0, proved))]
         note = f"the multiplier λ is at most {proved:g}, proved from the slack of the budget"
@@ -178,7 +173,7 @@ def solve_pessimistic_milp(
         # Each program still to come gets an equal share of what is left.
         seconds = limits.seconds_left / left
         nodes = (limits.nodes - sum(state.nodes for state in states)) / left
-        program = pessimistic_program(problem, budget, flipped, kappa, lam)
+        program = paper.pessimistic_program(problem, budget, flipped, kappa, lam)
         state = _explore(task, program, best, seconds, nodes)
         states.append(state)
         best = state.best
@@ -269,7 +264,7 @@ def _conflict(task: _Task, bilevel: SingleLevel, point: _Point) -> Mask | None:
     """Return complementarities that forbid the multipliers of a point, if it has none."""
     if task.flipped is None:
         return None
-    response = response_at(task.problem, task.flipped, point.box, point.w, point.b)
+    response = paper.response_at(task.problem, task.flipped, point.box, point.w, point.b)
     # With κ + λ ≤ 1, a κ that counts as 0 is a λ above ten million.
     return find_conflict(bilevel.conditions, bilevel.conditions.slacks(response), "lam")
 

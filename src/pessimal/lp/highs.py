@@ -191,6 +191,7 @@ class IntegerProgram:
         node_limit: float = np.inf,
         relative_gap: float = 0.0,
         absolute_gap: float = CUTOFF,
+        stoppable: bool = False,
     ) -> None:
         self._scaled = _Equilibrated(program)
         self._highs = self._scaled.load()
@@ -198,14 +199,14 @@ class IntegerProgram:
         self._highs.setOptionValue("mip_max_nodes", int(min(node_limit, highspy.kHighsIInf)))
         self._highs.setOptionValue("mip_rel_gap", relative_gap)
         self._highs.setOptionValue("mip_abs_gap", absolute_gap)
-        self._highs.HandleUserInterrupt = True  # makes it listen to `stop`
+        self._highs.HandleUserInterrupt = stoppable
 
     def run(self) -> None:
         """Branch and bound until the gap is closed or a limit is reached."""
         _run(self._highs)
 
     def stop(self) -> None:
-        """End a run from another thread."""
+        """End a stoppable run from another thread."""
         self._highs.cancelSolve()  # type: ignore[no-untyped-call]
 
     def read(self) -> IntegerSolution:

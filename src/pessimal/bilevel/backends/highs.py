@@ -26,7 +26,12 @@ class Highs(Backend):
     def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
         """Hand a program to the solver."""
         model = IntegerProgram(
-            program, effort.seconds, effort.nodes, effort.relative_gap, effort.absolute_gap
+            program,
+            effort.seconds,
+            effort.nodes,
+            effort.relative_gap,
+            effort.absolute_gap,
+            stoppable=True,
         )
         return Handle(model, model.run, model.stop, lambda: _read(model))
 

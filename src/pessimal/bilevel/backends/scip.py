@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Scip(Backend):
                 program.lower, program.upper, program.cost, kinds, strict=True
             )
         ]
-        relation = {"=": "__eq__", "<": "__le__", ">": "__ge__"}
+        relation = {"=": operator.eq, "<": operator.le, ">": operator.ge}
         for matrix, sense, limits in row_groups(program):
             for k, limit in enumerate(limits):
                 row = slice(matrix.indptr[k], matrix.indptr[k + 1])
@@ -59,7 +60,7 @@ class Scip(Backend):
                     value * columns[j]
                     for j, value in zip(matrix.indices[row], matrix.data[row], strict=True)
                 )
-                model.addCons(getattr(total, relation[sense])(limit))
+                model.addCons(relation[sense](total, limit))
         return Handle(
             model, model.optimizeNogil, model.interruptSolve, lambda: self._read(model, columns)
         )
