@@ -27,17 +27,14 @@ from rows import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE, Row
 from timing import certificates_timed
 
 from pessimal import solve_optimistic, solve_pessimistic
+from pessimal.bilevel import MULTIPLIER_CAP, paper
+from pessimal.bilevel.backends import Effort, SolverResult, find_backend
+from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import SolverError
-from pessimal.milp import MULTIPLIER_CAP
-from pessimal.milp.bounds import proved_multiplier_cap
-from pessimal.milp.native import Answer, Effort, Job
-from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
-from pessimal.milp.solvers import find_solver
-from pessimal.milp.standard_form import StandardForm, standard_form
+from pessimal.lp.highs import WarmProgram
 from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import Status
-from pessimal.training.linear import WarmProgram
 
 DEFAULT = "-default"
 CONTENDERS = (OURS, "cplex", "gurobi", "highs", "scip", "cplex" + DEFAULT, "gurobi" + DEFAULT)
@@ -49,7 +46,7 @@ def require(contenders: Iterable[str]) -> None:
     """Raise `MissingExtraError` for a solver that is not installed, before anything is run."""
     for contender in contenders:
         if contender != OURS:
-            find_solver(contender.removesuffix(DEFAULT))
+            find_backend(contender.removesuffix(DEFAULT))
 
 
 def run(instance: Instance, contender: str, limit: float) -> Row:
@@ -87,30 +84,28 @@ def _search(instance: Instance, limit: float) -> Row:
 
 @dataclass(frozen=True, eq=False)
 class _Milp:
-    """The paper's program of an instance, in words and in matrices."""
+    """The paper's program of an instance."""
 
     problem: TuningProblem
     flipped: Mask | None
-    program: Program
-    form: StandardForm
+    bilevel: SingleLevel
     unproved_cap: float | None
 
 
 def _write(instance: Instance) -> _Milp:
     problem = instance.problem()
     if instance.view == "optimistic":
-        program = optimistic_program(problem)
-        return _Milp(problem, None, program, standard_form(program), None)
+        return _Milp(problem, None, paper.optimistic_program(problem), None)
     flipped = np.ones(problem.n_val, dtype=np.bool_)
-    proved = proved_multiplier_cap(problem, instance.budget, flipped)
-    multipliers = Range(kappa=(1.0, 1.0), lam=(0.0, min(proved, MULTIPLIER_CAP)))
-    program = pessimistic_program(problem, instance.budget, flipped, multipliers)
+    proved = paper.proved_multiplier_cap(problem, instance.budget, flipped)
+    lam = (0.0, min(proved, MULTIPLIER_CAP))
+    program = paper.pessimistic_program(problem, instance.budget, flipped, (1.0, 1.0), lam)
     cap = None if proved <= MULTIPLIER_CAP else MULTIPLIER_CAP
-    return _Milp(problem, flipped, program, standard_form(program), cap)
+    return _Milp(problem, flipped, program, cap)
 
 
 def _milp(instance: Instance, contender: str, limit: float) -> Row:
-    solver = find_solver(contender.removesuffix(DEFAULT))
+    solver = find_backend(contender.removesuffix(DEFAULT))
     started = time.process_time()
     milp = _write(instance)
     build_seconds = time.process_time() - started
@@ -124,18 +119,18 @@ def _milp(instance: Instance, contender: str, limit: float) -> Row:
             status=status,
             build_seconds=build_seconds,
             multiplier_cap=milp.unproved_cap,
-            columns=len(milp.form.integer),
+            columns=len(milp.bilevel.program.cost),
             **found,
         )
 
     try:
-        job = solver.prepare(milp.form.matrices, Effort(limit))
+        handle = solver.prepare(milp.bilevel.program, Effort(limit))
         if contender.endswith(DEFAULT):
-            _DEFAULT_TOLERANCES[contender.removesuffix(DEFAULT)](job)
+            _DEFAULT_TOLERANCES[contender.removesuffix(DEFAULT)](handle.model)
         started = time.process_time()
-        job.run()
+        handle.run()
         seconds = time.process_time() - started
-        answer = job.read()
+        answer = handle.read()
     except Exception as error:  # each solver raises its own
         text = " ".join(str(error).split())
         return row(TOO_LARGE if "size" in text and "limit" in text else FAILED, message=text)
@@ -152,18 +147,18 @@ def _milp(instance: Instance, contender: str, limit: float) -> Row:
     )
 
 
-def _checked(instance: Instance, milp: _Milp, answer: Answer) -> dict[str, float | None]:
+def _checked(instance: Instance, milp: _Milp, answer: SolverResult) -> dict[str, float | None]:
     """Certify the solver's point as it is, and once more with its binaries rounded."""
     if answer.x is None:
         return {}
-    claimed = float(milp.form.matrices.cost @ answer.x)
+    claimed = float(milp.bilevel.program.cost @ answer.x)
     started = time.process_time()
     certificate = _certificate(instance, milp, answer.x)
     certificate_seconds = time.process_time() - started
     accepted = certificate
     if not certificate.ok:
         try:
-            polished = WarmProgram(milp.form.with_binaries_fixed(answer.x)).minimise()
+            polished = WarmProgram(milp.bilevel.program.with_integers_fixed(answer.x)).minimise()
         except SolverError:
             pass  # the pattern of the binaries lives on leaks alone
         else:
@@ -177,7 +172,7 @@ def _checked(instance: Instance, milp: _Milp, answer: Answer) -> dict[str, float
 
 
 def _certificate(instance: Instance, milp: _Milp, x: Vector) -> Certificate:
-    part = {name: x[milp.form.columns(milp.program.variables[name])] for name in _POINT}
+    part = {name: x[milp.bilevel.columns[name]] for name in _POINT}
     problem = milp.problem
     box = np.clip(part["w_bar"], problem.lower, problem.upper)
     w, b = np.clip(part["w"], -box, box), float(part["b"][0])
@@ -187,15 +182,14 @@ def _certificate(instance: Instance, milp: _Milp, x: Vector) -> Certificate:
 _POINT = ("w_bar", "w", "b")
 
 
-def _gurobi_default(job: Job) -> None:
-    model = _model(job)
+def _gurobi_default(model: Any) -> None:
     for name in ("IntFeasTol", "FeasibilityTol", "OptimalityTol", "MIPGapAbs"):
         model.setParam(name, model.getParamInfo(name)[5])
     model.setParam("MIPGap", 1e-6)
 
 
-def _cplex_default(job: Job) -> None:
-    option = _model(job).parameters
+def _cplex_default(model: Any) -> None:
+    option = model.parameters
     for tolerance in (
         option.mip.tolerances.integrality,
         option.mip.tolerances.absmipgap,
@@ -206,12 +200,7 @@ def _cplex_default(job: Job) -> None:
     option.mip.tolerances.mipgap.set(1e-6)
 
 
-def _model(job: Job) -> Any:
-    """Return the solver's own model, whose method a job runs."""
-    return job.run.__self__  # type: ignore[attr-defined]
-
-
-_DEFAULT_TOLERANCES: dict[str, Callable[[Job], None]] = {
+_DEFAULT_TOLERANCES: dict[str, Callable[[Any], None]] = {
     "gurobi": _gurobi_default,
     "cplex": _cplex_default,
 }

@@ -32,9 +32,9 @@ from pessimal import (
     views,
     worst_case,
 )
+from pessimal.bilevel import SOLVERS
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import InvalidInputError
-from pessimal.milp import SOLVERS
 from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import Mask, hinge
 from pessimal.search import Limits, Progress, search_optimistic, search_pessimistic

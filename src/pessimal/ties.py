@@ -24,9 +24,9 @@ import time
 import numpy as np
 
 from pessimal.certificate import certify
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
-from pessimal.training.linear import Program, WarmProgram
 from pessimal.training.near_optimal import BoxModels
 
 
@@ -163,7 +163,7 @@ def _least_share(
 
 def _multipliers(
     problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
-) -> Program:
+) -> LinearProgram:
     """Multipliers at ``(w, b)`` as a linear program whose row j is the pull ``c_j``.
 
     Columns: the constant 1, λ, the β and the α of the points at their breakpoint. Beyond it a
@@ -196,7 +196,7 @@ def _multipliers(
     on_limit = np.abs(w) >= box - AT_BREAKPOINT
     least = np.where(on_limit & (w <= AT_BREAKPOINT), -np.inf, 0.0)
     most = np.where(on_limit & (w >= -AT_BREAKPOINT), np.inf, 0.0)
-    return Program(
+    return LinearProgram(
         cost=np.zeros(2 + n_beta + n_alpha),
         matrix=np.vstack([pulls, shares]),
         row_lower=np.concatenate([least, [0.0], np.full(n_beta, -np.inf)]),

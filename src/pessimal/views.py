@@ -275,8 +275,8 @@ def _solver_nodes(limits: Limits) -> int | None:
 
 
 def _milp() -> ModuleType:
-    """Import the programs only when asked for: CVXPY takes a second, the search does without."""
-    return importlib.import_module("pessimal.milp")
+    """Import the programs only when asked for: the search does without."""
+    return importlib.import_module("pessimal.bilevel")
 
 
 def _minimax() -> ModuleType:

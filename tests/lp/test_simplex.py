@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import linprog
 
 from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.problem import Matrix, Vector
 
@@ -41,7 +41,7 @@ class Program:
     def dictionary(self) -> Simplex:
         """Return a fresh dictionary, with arrays of its own."""
         slopes = self.slope_left.copy(), self.slope_right.copy()
-        return Simplex(LinearProgram(self.A.copy(), self.low, self.high, *slopes, self.kink))
+        return Simplex(KinkedProgram(self.A.copy(), self.low, self.high, *slopes, self.kink))
 
     def with_bounds(self, k: int, low: float, high: float) -> Program:
         """Return the program with other bounds on row `k`."""

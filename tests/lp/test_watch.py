@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from pessimal.lp.codes import OPTIMAL, STALLED
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 
 INF = np.inf
 
 
-def hinges() -> LinearProgram:
+def hinges() -> KinkedProgram:
     """Fit 30 weights in a box to 500 labels by their hinges: some hundreds of steps."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(500, 30)) + 0.1
     high = np.concatenate([np.ones(30), np.full(500, 100.0)])
     slope_left = np.concatenate([np.zeros(30), np.full(500, -1.0 / 500)])
     kink = np.concatenate([np.zeros(30), np.ones(500)])
-    return LinearProgram(A, -high, high, slope_left, np.zeros(530), kink)
+    return KinkedProgram(A, -high, high, slope_left, np.zeros(530), kink)
 
 
 @pytest.mark.parametrize("looks", [0, 1, 2])

@@ -10,11 +10,11 @@ from clocks import LeapingClock
 from grids import random_problem
 
 from pessimal import Budget, solve_pessimistic, worst_case
+from pessimal.lp.highs import WarmProgram
 from pessimal.minimax.evaluations import Evaluations, Stop
 from pessimal.minimax.groups import groups_of
 from pessimal.search import Limits
 from pessimal.solution import Status
-from pessimal.training.linear import WarmProgram
 from pessimal.worst.cases import WorstCases
 
 BUDGET = Budget(0.2, 0.1)

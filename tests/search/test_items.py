@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from strategies import boxes, flip_masks, problems
 
 from pessimal import Budget, TuningProblem
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.problem import Vector
 from pessimal.search.codes import ABOVE, BELOW
 from pessimal.search.items import (
@@ -119,7 +119,7 @@ class TestTheTwoPrograms:
         assert_costs_are_positive(dual)
 
 
-def assert_costs_are_positive(dual: LinearProgram) -> None:
+def assert_costs_are_positive(dual: KinkedProgram) -> None:
     """D asks only for feasibility: its costs are there against ties, one on each multiplier."""
     n = dual.A.shape[1]
     assert (dual.slope_left[:n] > 0.0).all()

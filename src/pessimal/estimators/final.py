@@ -17,9 +17,9 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from pessimal.lp.highs import WarmProgram
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 from pessimal.training import least_loss
-from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import near_optimal
 
 Final: TypeAlias = Callable[

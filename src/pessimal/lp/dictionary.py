@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.watch import Watch
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
@@ -31,7 +31,7 @@ INF = np.inf
 class Dictionary:
     """One linear program and its current dictionary; whoever rewrites A calls `refactor`."""
 
-    def __init__(self, program: LinearProgram, watch: Watch | None = None) -> None:
+    def __init__(self, program: KinkedProgram, watch: Watch | None = None) -> None:
         self.watch = Watch() if watch is None else watch
         self.n_local = program.n_local
         self.m = program.A.shape[0]

@@ -9,7 +9,7 @@ import numpy as np
 from pessimal.problem import Matrix, Vector
 
 
-class LinearProgram(NamedTuple):
+class KinkedProgram(NamedTuple):
     """Minimise ``Σ_k h_k(z_k)`` subject to ``z = [I; A] u`` and ``low ≤ z ≤ high``.
 
     ``h_k`` has slope `slope_left` below its kink and `slope_right` above. The last `n_local` rows
@@ -26,10 +26,10 @@ class LinearProgram(NamedTuple):
     n_local: int = 0
 
 
-def empty_program(n_rows: int, n_columns: int, n_local: int = 0) -> LinearProgram:
+def empty_program(n_rows: int, n_columns: int, n_local: int = 0) -> KinkedProgram:
     """Return a program with `n_rows` rows in A and zeros everywhere, to be written."""
     size = n_columns + n_rows
-    return LinearProgram(
+    return KinkedProgram(
         np.zeros((n_rows, n_columns)),
         np.zeros(size),
         np.zeros(size),

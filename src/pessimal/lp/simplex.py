@@ -11,7 +11,7 @@ import numpy as np
 
 from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
 from pessimal.lp.dictionary import Dictionary
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.watch import Watch
 from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
@@ -30,7 +30,7 @@ class Simplex(Dictionary):
     (−1), whose entries in the dictionary are the proof. When its watch says stop it has stalled.
     """
 
-    def __init__(self, program: LinearProgram, watch: Watch | None = None) -> None:
+    def __init__(self, program: KinkedProgram, watch: Watch | None = None) -> None:
         super().__init__(program, watch)
         self.row = -1
         self.direction = 0

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.minimax.evaluations import Evaluations, Point
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import CUTOFF
-from pessimal.training.linear import Program, WarmProgram
 
 MOST_SETS = 30
 """Sets of active hinges remembered, the latest."""
@@ -103,7 +103,7 @@ class Descent:
         gradients = np.array([gradient for _, gradient in models])
         reach = radius * self._width
         low, high = np.maximum(groups.lower, h - reach), np.minimum(groups.upper, h + reach)
-        program = Program(
+        program = LinearProgram(
             cost=np.append(np.zeros(len(h)), 1.0),
             matrix=np.column_stack([gradients, -np.ones(len(values))]),
             row_lower=np.full(len(values), -np.inf),

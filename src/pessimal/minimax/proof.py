@@ -16,9 +16,9 @@ from itertools import product
 import numpy as np
 
 from pessimal.errors import SolverError
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.minimax.groups import Groups
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
-from pessimal.training.linear import Program, WarmProgram
 from pessimal.training.near_optimal import BoxModels
 
 
@@ -91,7 +91,7 @@ def _height_above(problem: TuningProblem, groups: Groups, leaf: Leaf, plane: Pla
     matrix[n:, g : g + p] = np.vstack([-np.eye(p), np.eye(p)])
     cost = np.concatenate([-plane.slope, np.zeros(p + 1), problem.train_weight])
     unbounded = np.full(1, np.inf)
-    program = Program(
+    program = LinearProgram(
         cost=cost,
         matrix=matrix,
         row_lower=np.concatenate([np.ones(n), np.zeros(2 * p)]),

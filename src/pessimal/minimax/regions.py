@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.minimax.evaluations import Evaluations
 from pessimal.minimax.groups import Groups
 from pessimal.minimax.proof import Leaf, Plane, corners
 from pessimal.problem import Mask, Matrix, Vector
 from pessimal.tolerances import CUTOFF
-from pessimal.training.linear import Program, WarmProgram
 
 MOST_GROUPS = 4
 """With more groups a region has too many corners, and there are too many regions."""
@@ -140,7 +140,7 @@ def _game(losses: Matrix, enough: float) -> tuple[float, Vector]:
 
 def _solve_game(losses: Matrix) -> tuple[float, Vector]:
     n_rows, n_corners = losses.shape
-    game = Program(
+    game = LinearProgram(
         cost=np.append(np.zeros(n_rows), -1.0),
         matrix=np.vstack(
             [

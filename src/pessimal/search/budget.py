@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pessimal.lp.codes import OPTIMAL
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, TuningProblem, Vector
@@ -51,7 +51,7 @@ class BudgetCondition:
         slope_left = np.concatenate([np.zeros(p + 1), -problem.train_weight])
         kink = np.concatenate([np.zeros(p + 1), np.ones(problem.n_train)])
         right = np.zeros(len(high))
-        program = LinearProgram(np.asarray(self.signed), -high, high, slope_left, right, kink)
+        program = KinkedProgram(np.asarray(self.signed), -high, high, slope_left, right, kink)
         self.trainer = Simplex(program, watch)
         self.trained = False
         self.n_cuts = 0

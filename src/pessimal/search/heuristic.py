@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from pessimal.lp.codes import OPTIMAL
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.problem import TuningProblem, Vector
 from pessimal.search.items import Conditions
@@ -67,7 +67,7 @@ class Heuristic:
         kink[first_val:] = val_kink
         flat, also_flat = np.zeros(n_rows), np.zeros(n_rows)
         return Simplex(
-            LinearProgram(
+            KinkedProgram(
                 A[: n_rows - first_train], low[:n_rows], high[:n_rows], flat, also_flat, kink
             ),
             self.watch,

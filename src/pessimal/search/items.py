@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pessimal.lp.program import LinearProgram, empty_program
+from pessimal.lp.program import KinkedProgram, empty_program
 from pessimal.problem import Mask, Matrix, TuningProblem, Vector
 from pessimal.search.codes import ABOVE, BELOW
 from pessimal.search.sides import Sides
@@ -52,8 +52,8 @@ class Conditions:
     the pulls c_j, from row `pull_row` on.
     """
 
-    primal: LinearProgram
-    dual: LinearProgram
+    primal: KinkedProgram
+    dual: KinkedProgram
     items: Sides
     point_row: NDArray[np.intp]
     point_sign: NDArray[np.intp]
@@ -184,7 +184,7 @@ def _write_costs(n: int, left: Vector, right: Vector, costs: Vector) -> None:
         left[k] = right[k] = costs[k % len(costs)]
 
 
-def _primal(problem: TuningProblem, n_local: int) -> LinearProgram:
+def _primal(problem: TuningProblem, n_local: int) -> KinkedProgram:
     """P: rows ``w``, ``b``, margins of T, margins of V; cost ``L_V``."""
     p, n_train, n_val = problem.n_features, problem.n_train, problem.n_val
     primal = empty_program(n_train + n_val + n_local, p + 1, n_local)

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
+from pessimal.lp.highs import WarmProgram, solve_integer
 from pessimal.problem import Budget, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, STRICT
-from pessimal.training.linear import WarmProgram, solve_integer
 from pessimal.training.near_optimal import BoxModels, row_ranges
 from pessimal.worst.cases import Worst, WorstCases
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
 from pessimal.errors import InvalidInputError
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
-from pessimal.training.linear import Program, WarmProgram
 from pessimal.worst.program import coarse_ranges, intercept_range
 
 TRAINING_SECONDS = 0.5
@@ -255,12 +255,12 @@ def row_ranges(
     return low, high, np.array(ends).reshape(-1, rows.shape[1])
 
 
-def _hinge_program(problem: TuningProblem, box: Vector, margins: Matrix) -> Program:
+def _hinge_program(problem: TuningProblem, box: Vector, margins: Matrix) -> LinearProgram:
     """Write ``margins·u + hinge ≥ 1`` and, in the last row, the training loss."""
     n_hinges = len(margins)
     loss = np.zeros((1, len(box) + 1 + n_hinges))
     loss[0, len(box) + 1 : len(box) + 1 + problem.n_train] = problem.train_weight
-    return Program(
+    return LinearProgram(
         cost=np.zeros(loss.shape[1]),
         matrix=vstack([hstack([csr_array(margins), eye_array(n_hinges)]), csr_array(loss)], "csr"),
         row_lower=np.append(np.ones(n_hinges), -np.inf),

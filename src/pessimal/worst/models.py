@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from pessimal.lp.codes import INFEASIBLE, OPTIMAL, STALLED
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.problem import Matrix, Vector
@@ -39,7 +39,7 @@ class Models(Simplex):
     """The set, the costs in force, and the dictionary that answered last."""
 
     def __init__(
-        self, program: LinearProgram, train_rows: Matrix, train_weight: Vector, watch: Watch
+        self, program: KinkedProgram, train_rows: Matrix, train_weight: Vector, watch: Watch
     ) -> None:
         super().__init__(program, watch)
         self.train_rows = train_rows

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pessimal.lp.program import LinearProgram
+from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
@@ -29,7 +29,7 @@ def training_program(problem: TuningProblem, budget: Budget, unit: float, watch:
     reach = np.abs(rows[:, :-1]) @ problem.upper + max(-low, high)
     q, n = rows.shape[1], len(rows)
     return Simplex(
-        LinearProgram(
+        KinkedProgram(
             A=rows,
             low=np.concatenate([-problem.upper, [low], -reach]),
             high=np.concatenate([problem.upper, [high], reach]),
@@ -53,7 +53,7 @@ def near_optimal_program(
     train_reach = float(problem.train_weight @ np.abs(problem.X_train) @ problem.upper) + b_limit
     local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
     size = q + len(val_rows) + len(local_reach)
-    program = LinearProgram(
+    program = KinkedProgram(
         A=np.vstack([val_rows, np.zeros((len(local_reach), q))]),
         low=np.concatenate([-problem.upper, [low], -val_reach, -local_reach]),
         high=np.concatenate([problem.upper, [high], val_reach, local_reach]),

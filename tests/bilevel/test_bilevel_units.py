@@ -7,8 +7,8 @@ import importlib.util
 import numpy as np
 import pytest
 
+from pessimal.bilevel import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.datasets import load_diabetes, paper_split
-from pessimal.milp import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import Outcome, Status
 

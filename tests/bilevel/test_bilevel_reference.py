@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pessimal.bilevel import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.bilevel.backends import Effort, find_backend
+from pessimal.bilevel.paper import pessimistic_program
 from pessimal.certificate import certify
-from pessimal.milp import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
-from pessimal.milp.native import Effort
-from pessimal.milp.programs import Range, pessimistic_program
-from pessimal.milp.solvers import find_solver
-from pessimal.milp.standard_form import standard_form
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import Outcome, Status
 
@@ -61,13 +59,12 @@ def test_the_certified_optimum_is_proved(case: dict[str, Any], solver: str) -> N
 def plain_objective(problem: TuningProblem, cap: float, solver: str) -> float:
     """Solve the capped program alone, as the paper does, and take the solver at its word."""
     program = pessimistic_program(
-        problem, Budget(), np.ones(problem.n_val, dtype=np.bool_), Range((1.0, 1.0), (0.0, cap))
-    )
-    form = standard_form(program)
-    answer = find_solver(solver).solve(form.matrices, Effort(float("inf")))
-    assert answer.status is Status.OPTIMAL
-    assert answer.x is not None
-    return float(form.matrices.cost @ answer.x)
+        problem, Budget(), np.ones(problem.n_val, dtype=np.bool_), (1.0, 1.0), (0.0, cap)
+    ).program
+    result = find_backend(solver).solve(program, Effort(float("inf")))
+    assert result.status is Status.OPTIMAL
+    assert result.x is not None
+    return float(program.cost @ result.x)
 
 
 @pytest.mark.parametrize("case", TRAPS["cases"], ids=name_of)

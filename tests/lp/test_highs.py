@@ -8,14 +8,14 @@ import pytest
 from scipy.optimize import linprog
 
 from pessimal.errors import SolverError
-from pessimal.training.linear import Program, WarmProgram, solve_integer
+from pessimal.lp.highs import LinearProgram, WarmProgram, solve_integer
 
 
-def random_program(seed: int) -> Program:
+def random_program(seed: int) -> LinearProgram:
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(6, 8)) * (rng.random((6, 8)) < 0.7)
     inside = rng.uniform(-1.0, 1.0, 8)
-    return Program(
+    return LinearProgram(
         cost=rng.normal(size=8),
         matrix=matrix,
         row_lower=matrix @ inside - rng.random(6),
@@ -25,10 +25,11 @@ def random_program(seed: int) -> Program:
     )
 
 
-def scipy_value(program: Program, cost: np.ndarray, row_upper: np.ndarray) -> float:
+def scipy_value(program: LinearProgram, cost: np.ndarray, row_upper: np.ndarray) -> float:
+    matrix = program.matrix.toarray()
     answer = linprog(
         cost,
-        A_ub=np.vstack([program.matrix, -program.matrix]),
+        A_ub=np.vstack([matrix, -matrix]),
         b_ub=np.concatenate([row_upper, -program.row_lower]),
         bounds=np.column_stack([program.lower, program.upper]),
         method="highs-ds",
@@ -55,16 +56,16 @@ def test_the_least_cost_is_scipys_also_after_changes(seed: int) -> None:
     assert cost @ simplex.minimise() == pytest.approx(scipy_value(program, cost, tighter), abs=1e-8)
 
 
-def one_row(cost: list[float], lower: float, upper: float, integer: bool = False) -> Program:
+def one_row(cost: list[float], lower: float, upper: float, integer: bool = False) -> LinearProgram:
     n = len(cost)
-    return Program(
+    return LinearProgram(
         cost=np.array(cost),
         matrix=np.ones((1, n)),
         row_lower=np.array([lower]),
         row_upper=np.array([upper]),
         lower=np.zeros(n),
         upper=np.full(n, np.inf),
-        integer=np.ones(n, dtype=bool) if integer else None,
+        integer=np.full(n, integer),
     )
 
 
@@ -125,7 +126,7 @@ def test_the_bound_from_the_multipliers_is_the_least_cost(seed: int) -> None:
 def test_programs_in_odd_units_have_the_same_optimum(exponent: int) -> None:
     program = random_program(7)
     units = np.where(np.arange(8) % 3 == 0, 10.0**exponent, 1.0)
-    scaled = Program(
+    scaled = LinearProgram(
         cost=program.cost * units,
         matrix=program.matrix * units,
         row_lower=program.row_lower,

@@ -1,9 +1,9 @@
 """Linear and mixed-integer programs as arrays, solved by HiGHS in equilibrated units.
 
-A `Program` is data: ``min cost·x`` with ``row_lower ≤ matrix·x ≤ row_upper``,
+A `LinearProgram` is data: ``min cost·x`` with ``row_lower ≤ matrix·x ≤ row_upper``,
 ``lower ≤ x ≤ upper`` and some columns integer. `WarmProgram` keeps one linear program in HiGHS and
-solves it again after a change of cost or row limit, from the last basis; `solve_integer` solves a
-mixed-integer program once and reports a bound with its solution.
+solves it again after a change of cost or row limit, from the last basis; `IntegerProgram` is one
+run of branch and bound that can be stopped, and `solve_integer` such a run from start to end.
 
 HiGHS drops small entries and has absolute tolerances, so every program is equilibrated on its way
 in: columns, then rows of unusual size are multiplied by powers of two, which round nothing.
@@ -15,7 +15,7 @@ the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import highspy
 import numpy as np
@@ -30,16 +30,25 @@ _SMALLEST_ENTRY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``."""
+class LinearProgram:
+    """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``.
+
+    The matrix is kept sparse, however it is given; `integer` marks the integer columns, by default
+    none.
+    """
 
     cost: Vector
-    matrix: Matrix | csr_array
+    matrix: csr_array
     row_lower: Vector
     row_upper: Vector
     lower: Vector
     upper: Vector
-    integer: Mask | None = None
+    integer: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", csr_array(self.matrix))
+        if len(self.integer) == 0:
+            object.__setattr__(self, "integer", np.zeros(len(self.cost), dtype=np.bool_))
 
     def extended(
         self,
@@ -50,33 +59,54 @@ class Program:
         upper: Vector,
         in_old_rows: Matrix | None = None,
         integer: Mask | None = None,
-    ) -> Program:
+    ) -> LinearProgram:
         """Return this program with new columns, and rows ``rows·x ≤ row_upper`` on all columns.
 
         `cost` is of all columns; limits, integrality and entries in the old rows, by default 0,
         are of the new ones.
         """
-        n_rows, n_columns = self.matrix.shape
-        n_new = len(lower)
+        n_rows, n_new = len(self.row_lower), len(lower)
         new = csr_array((n_rows, n_new)) if in_old_rows is None else csr_array(in_old_rows)
-        kinds = None if integer is None else np.append(np.zeros(n_columns, dtype=bool), integer)
-        return Program(
+        if integer is None:
+            integer = np.zeros(n_new, dtype=np.bool_)
+        return LinearProgram(
             cost=cost,
-            matrix=vstack([hstack([self.matrix, new]), csr_array(rows)], format="csr"),
+            matrix=vstack([hstack([self.matrix, new]), csr_array(rows)]),
             row_lower=np.append(self.row_lower, np.full(len(row_upper), -np.inf)),
             row_upper=np.append(self.row_upper, row_upper),
             lower=np.append(self.lower, lower),
             upper=np.append(self.upper, upper),
-            integer=kinds,
+            integer=np.append(self.integer, integer),
+        )
+
+    def with_row(self, coefficients: Vector, lower: float, upper: float) -> LinearProgram:
+        """Return this program with one more row."""
+        return replace(
+            self,
+            matrix=vstack([self.matrix, csr_array(coefficients[None, :])]),
+            row_lower=np.append(self.row_lower, lower),
+            row_upper=np.append(self.row_upper, upper),
+        )
+
+    def with_integers_fixed(self, x: Vector) -> LinearProgram:
+        """Return the linear program that is left when the integer columns are rounded and fixed."""
+        fixed = np.round(x)
+        return replace(
+            self,
+            lower=np.where(self.integer, fixed, self.lower),
+            upper=np.where(self.integer, fixed, self.upper),
+            integer=np.zeros_like(self.integer),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerSolution:
-    """The best point found, if any, and a bound no feasible point can go below."""
+    """The best point found, if any, HiGHS's lower bound, how it ended, and its number of nodes."""
 
     x: Vector | None
     bound: float
+    end: highspy.HighsModelStatus
+    nodes: int
 
 
 class WarmProgram:
@@ -86,7 +116,7 @@ class WarmProgram:
     would throw the basis away.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LinearProgram) -> None:
         self._scaled = _Equilibrated(program)
         self._highs = self._scaled.load()
         # "Choose" takes the primal simplex when the basis is primal feasible, which a change of
@@ -97,13 +127,14 @@ class WarmProgram:
 
     def set_cost(self, cost: Vector) -> None:
         """Replace the objective."""
-        self._scaled.set_cost(cost)
+        self._scaled.cost = self._scaled.column * cost
         self._highs.changeColsCost(len(cost), self._indices, self._scaled.cost)
 
     def set_row(self, row: int, lower: float, upper: float) -> None:
         """Replace the limits of one row."""
-        self._scaled.set_row(row, lower, upper)
-        self._highs.changeRowBounds(row, self._scaled.row_lower[row], self._scaled.row_upper[row])
+        scaled = self._scaled
+        scaled.row_lower[row], scaled.row_upper[row] = scaled.row[row] * np.array([lower, upper])
+        self._highs.changeRowBounds(row, scaled.row_lower[row], scaled.row_upper[row])
 
     def minimise(self) -> Vector:
         """Return an optimal point, or raise `SolverError` when there is none."""
@@ -146,27 +177,58 @@ class WarmProgram:
         return _run(self._highs)
 
 
-def solve_integer(program: Program, time_limit: float) -> IntegerSolution:
-    """Minimise a mixed-integer program within `time_limit` seconds.
+class IntegerProgram:
+    """One run of HiGHS's branch and bound, with the gaps at which it may end.
 
-    HiGHS gets no starting point: with one, and presolve, version 1.15 has been seen to end as
+    It gets no starting point: with one, and presolve, version 1.15 has been seen to end as
     optimal with a bound that feasible points beat.
     """
-    scaled = _Equilibrated(program)
-    highs = scaled.load()
-    highs.setOptionValue("mip_rel_gap", 0.0)
-    highs.setOptionValue("mip_abs_gap", CUTOFF)
-    if time_limit < np.inf:
-        highs.setOptionValue("time_limit", max(0.0, time_limit))
-    status = _run(highs)
-    info = highs.getInfo()
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+
+    def __init__(
+        self,
+        program: LinearProgram,
+        time_limit: float = np.inf,
+        node_limit: float = np.inf,
+        relative_gap: float = 0.0,
+        absolute_gap: float = CUTOFF,
+        stoppable: bool = False,
+    ) -> None:
+        self._scaled = _Equilibrated(program)
+        self._highs = self._scaled.load()
+        self._highs.setOptionValue("time_limit", max(0.0, time_limit))
+        self._highs.setOptionValue("mip_max_nodes", int(min(node_limit, highspy.kHighsIInf)))
+        self._highs.setOptionValue("mip_rel_gap", relative_gap)
+        self._highs.setOptionValue("mip_abs_gap", absolute_gap)
+        self._highs.HandleUserInterrupt = stoppable
+
+    def run(self) -> None:
+        """Branch and bound until the gap is closed or a limit is reached."""
+        _run(self._highs)
+
+    def stop(self) -> None:
+        """End a stoppable run from another thread."""
+        self._highs.cancelSolve()  # type: ignore[no-untyped-call]
+
+    def read(self) -> IntegerSolution:
+        """Return what the run found."""
+        info = self._highs.getInfo()
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        return IntegerSolution(
+            x=self._scaled.column * self._highs.getSolution().col_value if found else None,
+            bound=float(info.mip_dual_bound),
+            end=self._highs.getModelStatus(),
+            nodes=max(0, int(info.mip_node_count)),
+        )
+
+
+def solve_integer(program: LinearProgram, time_limit: float) -> IntegerSolution:
+    """Minimise a mixed-integer program within `time_limit` seconds."""
+    branch_and_bound = IntegerProgram(program, time_limit)
+    branch_and_bound.run()
+    found = branch_and_bound.read()
     # Any other end, "infeasible" of a program that is not above all, proves nothing.
-    sound = status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
-    return IntegerSolution(
-        x=scaled.column * np.array(highs.getSolution().col_value) if found else None,
-        bound=float(info.mip_dual_bound) if sound else -np.inf,
-    )
+    sound = found.end in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
+    return found if sound else replace(found, bound=-np.inf)
 
 
 class _Equilibrated:
@@ -175,13 +237,10 @@ class _Equilibrated:
     Costs keep their value.
     """
 
-    def __init__(self, program: Program) -> None:
-        matrix = csr_array(program.matrix)
-        size = abs(matrix)
-        self.column = 1.0 / power_of_two(size.max(axis=0).toarray())
-        if program.integer is not None:
-            self.column[program.integer] = 1.0
-        matrix = csr_array(matrix @ diags_array(self.column))
+    def __init__(self, program: LinearProgram) -> None:
+        self.column = 1.0 / power_of_two(abs(program.matrix).max(axis=0).toarray())
+        self.column[program.integer] = 1.0
+        matrix = csr_array(program.matrix @ diags_array(self.column))
         self.row = 1.0 / power_of_two(abs(matrix).max(axis=1).toarray())
         self.matrix = csr_array(diags_array(self.row) @ matrix)
         self.cost = self.column * program.cost
@@ -190,13 +249,6 @@ class _Equilibrated:
         self.lower = program.lower / self.column
         self.upper = program.upper / self.column
         self.integer = program.integer
-
-    def set_cost(self, cost: Vector) -> None:
-        self.cost = self.column * cost
-
-    def set_row(self, k: int, lower: float, upper: float) -> None:
-        self.row_lower[k] = self.row[k] * lower
-        self.row_upper[k] = self.row[k] * upper
 
     def load(self) -> highspy.Highs:
         lp = highspy.HighsLp()
@@ -210,7 +262,7 @@ class _Equilibrated:
         lp.a_matrix_.start_ = self.matrix.indptr.astype(np.int32)
         lp.a_matrix_.index_ = self.matrix.indices.astype(np.int32)
         lp.a_matrix_.value_ = self.matrix.data
-        if self.integer is not None:
+        if self.integer.any():
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
             lp.integrality_ = [kinds[int(flag)] for flag in self.integer]
         highs = highspy.Highs()  # type: ignore[no-untyped-call]

@@ -15,17 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pessimal.bilevel import SOLVERS, solve, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.bilevel.backends import Backend, Effort, Handle, SolverResult, find_backend
+from pessimal.bilevel.paper import optimistic_program, pessimistic_program
 from pessimal.certificate import certify
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.errors import InvalidInputError, MissingExtraError, SolverError
-from pessimal.milp import SOLVERS, solve, solve_optimistic_milp, solve_pessimistic_milp
-from pessimal.milp.native import Answer, Effort, Job, Solver
-from pessimal.milp.programs import Range, optimistic_program, pessimistic_program
-from pessimal.milp.solvers import find_solver
-from pessimal.milp.standard_form import standard_form
+from pessimal.lp.highs import LinearProgram
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import Status
-from pessimal.training.linear import Program
 
 TRAPS = json.loads((Path(__file__).parent / "traps.json").read_text())
 LARGE = TRAPS["cases"][1]
@@ -44,8 +42,26 @@ def large() -> TuningProblem:
     return TuningProblem(**TRAPS["instances"][LARGE["instance"]])
 
 
-def use(monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Program, Effort], Job]) -> None:
-    monkeypatch.setattr(solve, "find_solver", lambda _: Solver("Fake 1.0", prepare))
+class Fake(Backend):
+    """A solver that answers what a test makes it answer."""
+
+    name = "Fake 1.0"
+
+    def __init__(self, prepare: Callable[[LinearProgram, Effort], Handle]) -> None:
+        self._prepare = prepare
+
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        return self._prepare(program, effort)
+
+
+def use(
+    monkeypatch: pytest.MonkeyPatch, prepare: Callable[[LinearProgram, Effort], Handle]
+) -> None:
+    monkeypatch.setattr(solve, "find_backend", lambda _: Fake(prepare))
+
+
+def answering(result: SolverResult) -> Callable[[LinearProgram, Effort], Handle]:
+    return lambda _program, _effort: Handle(None, lambda: None, lambda: None, lambda: result)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -76,16 +92,16 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_best_point(
 ) -> None:
     if importlib.util.find_spec(MODULES[solver]) is None:
         pytest.skip(f"{MODULES[solver]} is not installed")
-    real = find_solver(solver)
+    real = find_backend(solver)
 
-    def prepare(program: Program, effort: Effort) -> Job:
-        job = real.prepare(program, effort)
+    def prepare(program: LinearProgram, effort: Effort) -> Handle:
+        handle = real.prepare(program, effort)
 
         def run() -> object:
             _thread.interrupt_main()
-            return job.run()
+            return handle.run()
 
-        return replace(job, run=run)
+        return replace(handle, run=run)
 
     use(monkeypatch, prepare)
     flipped = np.ones(large.n_val, dtype=np.bool_)
@@ -102,14 +118,12 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
 ) -> None:
     stopped = threading.Event()
 
-    def prepare(_program: Program, _effort: Effort) -> Job:
-        def run() -> object:
-            _thread.interrupt_main()
-            return stopped.wait()
+    def run() -> object:
+        _thread.interrupt_main()
+        return stopped.wait()
 
-        return Job(run, stopped.set, lambda: Answer(None, 0.001, Status.OPTIMAL, 7))
-
-    use(monkeypatch, prepare)
+    result = SolverResult(None, 0.001, Status.OPTIMAL, 7)
+    use(monkeypatch, lambda _program, _effort: Handle(None, run, stopped.set, lambda: result))
     outcome = solve_optimistic_milp(small)
     assert stopped.is_set()
     assert (outcome.status, outcome.lower_bound, outcome.nodes) == (Status.INTERRUPTED, 0.001, 7)
@@ -118,8 +132,7 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
 def test_an_end_the_adaptor_does_not_know_proves_nothing(
     small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Answer(None, 99.0, Status.NOT_PROVED, 0)
-    use(monkeypatch, lambda _program, _limit: Job(lambda: None, lambda: None, lambda: answer))
+    use(monkeypatch, answering(SolverResult(None, 99.0, Status.NOT_PROVED, 0)))
     outcome = solve_optimistic_milp(small)
     assert outcome.status is Status.NOT_PROVED
     assert outcome.lower_bound == 0.0
@@ -131,9 +144,9 @@ def test_an_answer_that_fails_the_certificate_is_not_reported(
 ) -> None:
     """A solver that claims objective 0 at w = 0, b = 0 in the full box."""
 
-    def prepare(program: Program, _effort: Effort) -> Job:
+    def prepare(program: LinearProgram, effort: Effort) -> Handle:
         x = np.where(np.isinf(program.lower), 0.0, np.maximum(program.lower, 0.0))
-        return Job(lambda: None, lambda: None, lambda: Answer(x, 0.0, Status.OPTIMAL, 1))
+        return answering(SolverResult(x, 0.0, Status.OPTIMAL, 1))(program, effort)
 
     use(monkeypatch, prepare)
     outcome = solve_optimistic_milp(small)
@@ -167,7 +180,7 @@ def test_an_absent_package_is_named_with_its_extra(
 def test_a_licence_that_is_too_small_is_said_in_one_plain_sentence(
     complaint: str, small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prepare(_program: Program, _effort: Effort) -> Job:
+    def prepare(_program: LinearProgram, _effort: Effort) -> Handle:
         raise RuntimeError(complaint)
 
     use(monkeypatch, prepare)
@@ -182,8 +195,8 @@ def test_a_failure_of_a_solver_in_its_thread_is_reported(
     def explode() -> None:
         raise OSError("out of\nluck")
 
-    answer: Any = None
-    use(monkeypatch, lambda _program, _limit: Job(explode, lambda: None, lambda: answer))
+    result: Any = None
+    use(monkeypatch, lambda _program, _effort: Handle(None, explode, explode, lambda: result))
     with pytest.raises(SolverError, match=r"Fake 1.0 failed \(out of luck\)"):
         solve_optimistic_milp(small)
 
@@ -203,15 +216,14 @@ def test_a_multiplier_cap_must_be_positive_and_finite(cap: float, small: TuningP
 
 def test_every_big_m_states_its_reason_and_no_multiplier_is_unbounded(small: TuningProblem) -> None:
     flipped = np.ones(small.n_val, dtype=np.bool_)
-    tail = Range(kappa=(0.0, 0.01), lam=(1.0, 1.0))
     for program in (
         optimistic_program(small),
-        pessimistic_program(small, Budget(0.2), flipped, tail),
+        pessimistic_program(small, Budget(0.2), flipped, (0.0, 0.01), (1.0, 1.0)),
     ):
-        assert all(m.reason and np.isfinite(m.value).all() for m in program.big_m.values())
-        form = standard_form(program)
+        big_ms = [m for pair in program.big_m.values() for m in pair]
+        assert all(m.reason and np.isfinite(m.value).all() for m in big_ms)
         # Only g, the validation losses, may be as large as it takes.
-        assert np.isinf(form.matrices.upper).sum() == small.n_val
+        assert np.isinf(program.program.upper).sum() == small.n_val
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -235,11 +247,7 @@ def test_a_node_limit_must_be_positive(node_limit: int, small: TuningProblem) ->
 def test_a_bound_that_a_model_contradicts_is_no_proof(
     epsilon: float, optimum: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prepare(_program: Program, _effort: Effort) -> Job:
-        infeasible = Answer(None, float("inf"), Status.OPTIMAL, 1)  # no point beats the first one
-        return Job(lambda: None, lambda: None, lambda: infeasible)
-
-    use(monkeypatch, prepare)
+    use(monkeypatch, answering(SolverResult.infeasible(nodes=1)))  # no point beats the first one
     split = paper_split(load_diabetes(), 15, 15, 1)
     problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val)
     flipped = np.ones(problem.n_val, dtype=np.bool_)

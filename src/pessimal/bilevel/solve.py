@@ -3,8 +3,8 @@
 A solver's word is taken for one thing only, its lower bound. A point counts once its binaries are
 rounded, the linear program that is left is solved again, and the certificate, which knows nothing
 of binaries and multipliers, accepts it. A point that fails is cut off together with every other
-point that fails for the same reason (:mod:`pessimal.milp.multipliers`), and the program is solved
-again. What remains unproved is reported as such.
+point that fails for the same reason (:func:`pessimal.bilevel.kkt.find_conflict`), and the program
+is solved again. What remains unproved is reported as such.
 
 That one thing is not taken on trust either: the search has a look at the problem, for a small part
 of the time, and a bound that a model of the search contradicts is no bound.
@@ -25,19 +25,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pessimal.bilevel import paper
+from pessimal.bilevel.backends import Backend, Effort, find_backend
+from pessimal.bilevel.kkt import find_conflict
+from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.milp.bounds import proved_multiplier_cap
-from pessimal.milp.multipliers import find_conflict, item_slacks
-from pessimal.milp.native import Effort, Solver
-from pessimal.milp.programs import Program, Range, optimistic_program, pessimistic_program
-from pessimal.milp.solvers import find_solver
-from pessimal.milp.standard_form import StandardForm, standard_form
+from pessimal.lp.highs import WarmProgram
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
-from pessimal.training.linear import WarmProgram
 from pessimal.training.near_optimal import near_optimal
 from pessimal.units import Balanced, balance
 
@@ -81,7 +79,7 @@ class _Task:
     problem: TuningProblem
     budget: Budget
     flipped: Mask | None
-    solver: Solver
+    backend: Backend
     limits: _Limits
 
 
@@ -108,18 +106,8 @@ def solve_optimistic_milp(
 ) -> Outcome:
     """Solve the paper's eq. (prob:optim-hinge) as one mixed-integer program.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
-    time_limit : float, optional
-        Seconds; by default none.
-    node_limit : int, optional
-        Nodes of the solver's tree; by default none.
-
-    Returns
-    -------
-    Outcome
+    The solver is "highs", "scip", "gurobi" or "cplex"; limits, in seconds and in nodes of its
+    trees, are by default none.
 
     Examples
     --------
@@ -130,8 +118,8 @@ def solve_optimistic_milp(
     """
     limits = _Limits(time_limit, node_limit)
     balanced = balance(problem)
-    task = _Task(balanced.problem, Budget(), None, find_solver(solver), limits)
-    program, best = optimistic_program(task.problem), _respond(task, task.problem.upper)
+    task = _Task(balanced.problem, Budget(), None, find_backend(solver), limits)
+    program, best = paper.optimistic_program(task.problem), _respond(task, task.problem.upper)
     state = _explore(task, program, best, limits.seconds_left, limits.nodes)
     return _answer(task, [state], [], balanced)
 
@@ -145,26 +133,11 @@ def solve_pessimistic_milp(
     multiplier_cap: float = MULTIPLIER_CAP,
     node_limit: int | None = None,
 ) -> Outcome:
-    """Solve the single-level form of the paper's eq. (A-RPBL-hyper).
+    """Solve the single-level form of the paper's eq. (A-RPBL-hyper), see `solve_optimistic_milp`.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    budget : Budget
-    flipped : ndarray of bool, shape (n_val,)
-        The flipped validation points V_f.
-    solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
-    time_limit : float, optional
-        Seconds; by default none.
-    multiplier_cap : float, default=1000.0
-        Largest multiplier λ of the training budget in the first program. The tail program takes
-        the rest, so it affects the time and not the answer.
-    node_limit : int, optional
-        Nodes of the solver's trees; by default none.
-
-    Returns
-    -------
-    Outcome
+    `flipped` marks the flipped validation points V_f. The first program has multipliers λ of the
+    training budget up to `multiplier_cap`; the tail program takes the rest, so the cap affects the
+    time and not the answer.
 
     Examples
     --------
@@ -180,15 +153,15 @@ def solve_pessimistic_milp(
     limits = _Limits(time_limit, node_limit)
     balanced = balance(problem)
     problem = balanced.problem
-    task = _Task(problem, budget, flipped, find_solver(solver), limits)
-    proved = proved_multiplier_cap(problem, budget, flipped)
+    task = _Task(problem, budget, flipped, find_backend(solver), limits)
+    proved = paper.proved_multiplier_cap(problem, budget, flipped)
     if proved <= multiplier_cap:
-        ranges = [Range(kappa=(1.0, 1.0), lam=(0.0, proved))]
+        ranges = [((1.0, 1.0), (0.0, proved))]
         note = f"the multiplier λ is at most {proved:g}, proved from the slack of the budget"
     else:
         ranges = [
-            Range(kappa=(1.0, 1.0), lam=(0.0, multiplier_cap)),
-            Range(kappa=(0.0, 1.0 / multiplier_cap), lam=(1.0, 1.0)),
+            ((1.0, 1.0), (0.0, multiplier_cap)),
+            ((0.0, 1.0 / multiplier_cap), (1.0, 1.0)),
         ]
         note = (
             f"the multiplier λ has no proved bound up to {multiplier_cap:g}: "
@@ -196,11 +169,11 @@ def solve_pessimistic_milp(
         )
     states: list[_State] = []
     best = _respond(task, problem.upper)
-    for left, multipliers in zip(range(len(ranges), 0, -1), ranges, strict=True):
+    for left, (kappa, lam) in zip(range(len(ranges), 0, -1), ranges, strict=True):
         # Each program still to come gets an equal share of what is left.
         seconds = limits.seconds_left / left
         nodes = (limits.nodes - sum(state.nodes for state in states)) / left
-        program = pessimistic_program(problem, budget, flipped, multipliers)
+        program = paper.pessimistic_program(problem, budget, flipped, kappa, lam)
         state = _explore(task, program, best, seconds, nodes)
         states.append(state)
         best = state.best
@@ -211,28 +184,29 @@ def solve_pessimistic_milp(
     return _answer(task, states, [note], balanced)
 
 
-def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes: float) -> _State:
+def _explore(
+    task: _Task, bilevel: SingleLevel, best: _Point, seconds: float, nodes: float
+) -> _State:
     """Solve one program, cutting off points that fail, until bound and best point meet."""
     deadline = time.monotonic() + seconds
     state = _State(best)
     if state.settled:
         return state
-    form = standard_form(program)
     while not state.settled:
         # A point must improve on the best one; where none does, the best one is optimal.
         cutoff = state.best.objective - CUTOFF
-        sought = form.with_row(form.matrices.cost, -np.inf, cutoff)
+        sought = bilevel.program.with_row(bilevel.program.cost, -np.inf, cutoff)
         effort = Effort(deadline - time.monotonic(), nodes - state.nodes)
-        answer = task.solver.solve(sought.matrices, effort)
+        result = task.backend.solve(sought, effort)
         state = replace(
             state,
-            bound=max(state.bound, min(answer.bound, cutoff)),
-            nodes=state.nodes + answer.nodes,
-            status=answer.status,
+            bound=max(state.bound, min(result.bound, cutoff)),
+            nodes=state.nodes + result.nodes,
+            status=result.status,
         )
-        if answer.x is None:
+        if result.x is None:
             break
-        point = _polish(task, program, form, answer.x)
+        point = _polish(task, bilevel, result.x)
         better = [
             new
             for new in (point, _respond(task, point.box))
@@ -240,11 +214,11 @@ def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes:
         ]
         if better:
             state = replace(state, best=min(better, key=lambda new: new.objective))
-        if state.settled or answer.status is not Status.OPTIMAL:
+        if state.settled or result.status is not Status.OPTIMAL:
             break
-        cut = _cut(task, program, form, point)
-        if cut is not None and cut @ np.round(answer.x) < 1.0:
-            form = form.with_row(cut, 1.0, np.inf)
+        conflict = _conflict(task, bilevel, point)
+        if conflict is not None and not np.round(result.x[bilevel.program.integer])[conflict].any():
+            bilevel = bilevel.with_cut(conflict)
             state = replace(state, cuts=state.cuts + 1)
         elif not better:
             # The same answer would come again.
@@ -253,14 +227,14 @@ def _explore(task: _Task, program: Program, best: _Point, seconds: float, nodes:
     return state
 
 
-def _polish(task: _Task, program: Program, form: StandardForm, x: Vector) -> _Point:
+def _polish(task: _Task, bilevel: SingleLevel, x: Vector) -> _Point:
     """Solve again with the binaries rounded and fixed, which stops what leaks through an M."""
     # Without a solution the pattern lives on leaks alone; the point as it is will show where.
     with contextlib.suppress(SolverError):
-        x = WarmProgram(form.with_binaries_fixed(x)).minimise()
-    parts = {name: x[form.columns(program.variables[name])] for name in ("w_bar", "w", "b")}
-    box = np.clip(parts["w_bar"], task.problem.lower, task.problem.upper)
-    return _point(task.problem, np.clip(parts["w"], -box, box), float(parts["b"][0]), box)
+        x = WarmProgram(bilevel.program.with_integers_fixed(x)).minimise()
+    w_bar, w, b = (x[bilevel.columns[name]] for name in ("w_bar", "w", "b"))
+    box = np.clip(w_bar, task.problem.lower, task.problem.upper)
+    return _point(task.problem, np.clip(w, -box, box), float(b[0]), box)
 
 
 def _respond(task: _Task, box: Vector) -> _Point:
@@ -286,20 +260,13 @@ def _certified(task: _Task, point: _Point) -> bool:
     return bool(certificate.ok)
 
 
-def _cut(task: _Task, program: Program, form: StandardForm, point: _Point) -> Vector | None:
-    """Return the row ``Σ z ≥ 1`` that cuts off a point without multipliers, if it is one."""
+def _conflict(task: _Task, bilevel: SingleLevel, point: _Point) -> Mask | None:
+    """Return complementarities that forbid the multipliers of a point, if it has none."""
     if task.flipped is None:
         return None
-    slacks = item_slacks(task.problem, task.budget, task.flipped, point.box, point.w, point.b)
-    conflict = find_conflict(task.problem, task.flipped, slacks)
-    if conflict is None:
-        return None
-    columns = np.concatenate(
-        [np.arange(len(form.integer))[form.columns(binary)] for binary in program.binaries.values()]
-    )
-    row = np.zeros(len(form.integer))
-    row[columns[conflict]] = 1.0
-    return row
+    response = paper.response_at(task.problem, task.flipped, point.box, point.w, point.b)
+    # With κ + λ ≤ 1, a κ that counts as 0 is a λ above ten million.
+    return find_conflict(bilevel.conditions, bilevel.conditions.slacks(response), "lam")
 
 
 def _answer(task: _Task, states: list[_State], notes: list[str], balanced: Balanced) -> Outcome:
@@ -337,7 +304,7 @@ def _with_second_opinion(task: _Task, outcome: Outcome) -> Outcome:
 
 def _outcome(task: _Task, states: list[_State], notes: list[str]) -> Outcome:
     best = states[-1].best
-    notes = [f"solved by {task.solver.name}", *notes]
+    notes = [f"solved by {task.backend.name}", *notes]
     cuts = sum(state.cuts for state in states)
     if cuts:
         notes.append(f"answers cut off because no multipliers exist for them: {cuts}")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from oracles import brute_force_optimistic, brute_force_pessimistic
 from strategies import budgets, flip_masks, problems
 
+from pessimal.bilevel import solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.certificate import certify
-from pessimal.milp import solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import Status
 

@@ -1,0 +1,65 @@
+"""Gurobi, by gurobipy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
+from pessimal.errors import import_extra
+from pessimal.lp.highs import LinearProgram
+from pessimal.solution import Status
+from pessimal.tolerances import INTEGRALITY, LP_FEASIBILITY
+
+
+class Gurobi(Backend):
+    """Gurobi; its model is a ``gurobipy.Model``."""
+
+    def __init__(self) -> None:
+        self._gurobipy = import_extra("gurobipy", "solvers")
+        self.name = f"Gurobi {'.'.join(map(str, self._gurobipy.gurobi.version()))}"
+        ends = self._gurobipy.GRB
+        self._status = {
+            ends.OPTIMAL: Status.OPTIMAL,
+            ends.TIME_LIMIT: Status.TIME_LIMIT,
+            ends.NODE_LIMIT: Status.NODE_LIMIT,
+            ends.INTERRUPTED: Status.INTERRUPTED,
+        }
+
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
+        model = self._gurobipy.Model(env=self._gurobipy.Env(params={"OutputFlag": 0}))
+        for option, value in {
+            "Threads": 1,
+            "Seed": 0,
+            "TimeLimit": effort.seconds,
+            "NodeLimit": effort.nodes,
+            "MIPGap": effort.relative_gap,
+            "MIPGapAbs": effort.absolute_gap,
+            "IntFeasTol": INTEGRALITY,
+            "FeasibilityTol": LP_FEASIBILITY,
+            "OptimalityTol": LP_FEASIBILITY,
+        }.items():
+            model.setParam(option, value)
+        x = model.addMVar(
+            len(program.cost),
+            lb=program.lower,
+            ub=program.upper,
+            obj=program.cost,
+            vtype=np.where(program.integer, "B", "C"),
+        )
+        for matrix, sense, limits in row_groups(program):
+            model.addMConstr(matrix, x, sense, limits)
+        return Handle(model, model.optimize, model.terminate, lambda: self._read(model))
+
+    def _read(self, model: Any) -> SolverResult:
+        ends, nodes = self._gurobipy.GRB, int(model.NodeCount)
+        if model.Status in (ends.INFEASIBLE, ends.INF_OR_UNBD):
+            return SolverResult.infeasible(nodes)
+        return SolverResult(
+            x=np.array(model.X) if model.SolCount else None,
+            bound=float(model.ObjBound),
+            status=self._status.get(model.Status, Status.NOT_PROVED),
+            nodes=nodes,
+        )

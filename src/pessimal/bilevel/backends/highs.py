@@ -1,0 +1,44 @@
+"""HiGHS, which is always installed."""
+
+from __future__ import annotations
+
+from highspy import Highs as Library
+from highspy import HighsModelStatus as Ends
+
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult
+from pessimal.lp.highs import IntegerProgram, LinearProgram
+from pessimal.solution import Status
+
+_STATUS = {
+    Ends.kOptimal: Status.OPTIMAL,
+    Ends.kTimeLimit: Status.TIME_LIMIT,
+    Ends.kSolutionLimit: Status.NODE_LIMIT,  # so HiGHS calls it
+    Ends.kInterrupt: Status.INTERRUPTED,
+}
+
+
+class Highs(Backend):
+    """HiGHS, by the package's own interface."""
+
+    def __init__(self) -> None:
+        self.name = f"HiGHS {Library().version()}"  # type: ignore[no-untyped-call]
+
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
+        model = IntegerProgram(
+            program,
+            effort.seconds,
+            effort.nodes,
+            effort.relative_gap,
+            effort.absolute_gap,
+            stoppable=True,
+        )
+        return Handle(model, model.run, model.stop, lambda: _read(model))
+
+
+def _read(model: IntegerProgram) -> SolverResult:
+    found = model.read()
+    if found.end in (Ends.kInfeasible, Ends.kUnboundedOrInfeasible):
+        return SolverResult.infeasible(found.nodes)
+    status = _STATUS.get(found.end, Status.NOT_PROVED)
+    return SolverResult(found.x, found.bound, status, found.nodes)

@@ -1,0 +1,78 @@
+"""SCIP, by PySCIPOpt."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
+from pessimal.errors import import_extra
+from pessimal.lp.highs import LinearProgram
+from pessimal.solution import Status
+
+_STATUS = {
+    "optimal": Status.OPTIMAL,
+    "gaplimit": Status.OPTIMAL,
+    "timelimit": Status.TIME_LIMIT,
+    "totalnodelimit": Status.NODE_LIMIT,
+    "userinterrupt": Status.INTERRUPTED,
+}
+
+
+class Scip(Backend):
+    """SCIP; its model is a ``pyscipopt.Model``."""
+
+    def __init__(self) -> None:
+        self._pyscipopt = import_extra("pyscipopt", "solvers")
+        self.name = f"SCIP {self._pyscipopt.Model().version()}"
+
+    def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
+        """Hand a program to the solver."""
+        model = self._pyscipopt.Model()
+        model.hideOutput()
+        model.setParams(
+            {
+                "limits/time": min(effort.seconds, model.infinity()),
+                "limits/totalnodes": -1 if math.isinf(effort.nodes) else int(effort.nodes),
+                "limits/gap": effort.relative_gap,
+                "limits/absgap": effort.absolute_gap,
+                "lp/threads": 1,
+                "parallel/maxnthreads": 1,
+                "randomization/randomseedshift": 0,
+                "misc/catchctrlc": False,
+            }
+        )
+        kinds = np.where(program.integer, "B", "C")
+        columns = [
+            model.addVar(lb=low, ub=high, obj=cost, vtype=kind)
+            for low, high, cost, kind in zip(
+                program.lower, program.upper, program.cost, kinds, strict=True
+            )
+        ]
+        relation = {"=": operator.eq, "<": operator.le, ">": operator.ge}
+        for matrix, sense, limits in row_groups(program):
+            for k, limit in enumerate(limits):
+                row = slice(matrix.indptr[k], matrix.indptr[k + 1])
+                total = self._pyscipopt.quicksum(
+                    value * columns[j]
+                    for j, value in zip(matrix.indices[row], matrix.data[row], strict=True)
+                )
+                model.addCons(relation[sense](total, limit))
+        return Handle(
+            model, model.optimizeNogil, model.interruptSolve, lambda: self._read(model, columns)
+        )
+
+    def _read(self, model: Any, columns: list[Any]) -> SolverResult:
+        status, nodes = model.getStatus(), int(model.getNTotalNodes())
+        if status in ("infeasible", "inforunbd"):
+            return SolverResult.infeasible(nodes)
+        best = model.getBestSol() if model.getNSols() > 0 else None
+        return SolverResult(
+            x=None if best is None else np.array([best[column] for column in columns]),
+            bound=float(model.getDualbound()),
+            status=_STATUS.get(status, Status.NOT_PROVED),
+            nodes=nodes,
+        )
