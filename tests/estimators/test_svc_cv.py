@@ -128,7 +128,7 @@ def test_a_box_that_is_not_proved_is_announced() -> None:
     X, y = overlapping()
     with pytest.warns(ConvergenceWarning, match="not proved optimal") as caught:
         model = PessimisticSVCCV(cv=2, max_boxes=2, random_state=0).fit(X, y)
-    assert caught[0].filename == __file__
+    assert [warning.filename for warning in caught] == [__file__]
     assert not model.result_.proved
     assert model.result_.objective == model.worst_case_loss_
 

@@ -214,7 +214,8 @@ class PessimisticSVCCV(BoxClassifier):
             alone = features.max() + 1 == len(merged.rows.y)
             kind = StratifiedKFold if alone else StratifiedGroupKFold
             splitter = kind(int(self.cv), shuffle=True, random_state=random)
-            return replace(merged, sets=_sets(splitter, merged.rows, features.reshape(-1)))
+            groups = None if alone else features.reshape(-1)
+            return replace(merged, sets=_sets(splitter, merged.rows, groups))
         return distinct(rows, _sets(check_cv(self.cv, rows.y, classifier=True), rows))
 
     def _fold(self, table: Table, train: Mask, val: Mask) -> TuningProblem:
