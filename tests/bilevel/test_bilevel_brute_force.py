@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_optimistic, brute_force_pessimistic
@@ -60,3 +61,13 @@ def test_points_without_weight_change_nothing() -> None:
             )
             <= TOLERANCE
         )
+
+
+@pytest.mark.filterwarnings("error")
+def test_without_flipped_points_any_near_optimal_model_will_do() -> None:
+    problem = TuningProblem([[-1.0], [0.5], [1.0]], [-1, -1, 1], [[0.2], [-0.3]], [1, -1])
+    nobody, budget = np.zeros(2, dtype=np.bool_), Budget(0.1)
+    outcome = solve_pessimistic_milp(problem, budget, nobody)
+    assert outcome.status is Status.OPTIMAL
+    truth = brute_force_pessimistic(problem, budget, nobody)
+    assert abs(problem.val_loss(outcome.w, outcome.b) - truth) <= TOLERANCE

@@ -142,7 +142,7 @@ def kkt(inner: InnerProgram) -> KKT:
     reduced = inner.reduced_costs(inner.nonnegative)
 
     def variable(name: str, size: int) -> Affine:
-        return Affine({name: eye_array(size)}, np.zeros(size))
+        return Affine({name: eye_array(size, format="csr")}, np.zeros(size))
 
     of_rows = {pi: Complementarity(variable(pi, len(a)), a) for pi, a in inner.rows.items()}
     of_columns = {x: Complementarity(r, variable(x, len(r))) for x, r in reduced.items()}

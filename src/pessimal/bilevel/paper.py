@@ -210,12 +210,15 @@ def _box_bounds(problem: TuningProblem, slope: Vector) -> tuple[BigM, BigM]:
 
 def _hinge_rows(slack: str, X: Matrix, y: Vector, w: str = "w", b: str = "b") -> Affine:
     """Return ``slack + y·(x·w − b) − 1``."""
-    return Affine({slack: eye_array(len(y)), w: y[:, None] * X, b: -y[:, None]}, -np.ones(len(y)))
+    return Affine(
+        {slack: eye_array(len(y), format="csr"), w: y[:, None] * X, b: -y[:, None]},
+        -np.ones(len(y)),
+    )
 
 
 def _box(problem: TuningProblem, w: str = "w") -> dict[str, Affine]:
     """Return ``w̄ − w`` and ``w̄ + w``."""
-    one, zero = eye_array(problem.n_features), np.zeros(problem.n_features)
+    one, zero = eye_array(problem.n_features, format="csr"), np.zeros(problem.n_features)
     return {
         "mu_plus": Affine({"w_bar": one, w: -one}, zero),
         "mu_minus": Affine({"w_bar": one, w: one}, zero),

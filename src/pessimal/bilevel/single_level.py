@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import diags_array
+from scipy.sparse import eye_array
 
 from pessimal.bilevel.kkt import KAPPA, KKT, Affine, InnerProgram, Limits, kkt, linear_program
 from pessimal.lp.highs import LinearProgram
@@ -103,4 +103,7 @@ def single_level(
 def _minus(side: Affine, z: str, factor: Vector, constant: Vector) -> Affine:
     """Return ``factor·z + constant − side``."""
     coefficients = {name: -matrix for name, matrix in side.coefficients.items()}
-    return Affine({**coefficients, z: diags_array(factor)}, constant - side.constant)
+    return Affine(
+        {**coefficients, z: eye_array(len(factor), format="csr").multiply(factor)},
+        constant - side.constant,
+    )

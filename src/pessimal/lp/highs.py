@@ -178,7 +178,7 @@ class WarmProgram:
 
 
 class IntegerProgram:
-    """One run of HiGHS's branch and bound, with the gaps at which it may end.
+    """One run of HiGHS's branch and bound, with its limits and the gaps at which it may end.
 
     It gets no starting point: with one, and presolve, version 1.15 has been seen to end as
     optimal with a bound that feasible points beat.
@@ -187,16 +187,16 @@ class IntegerProgram:
     def __init__(
         self,
         program: LinearProgram,
-        time_limit: float = np.inf,
-        node_limit: float = np.inf,
+        seconds: float = np.inf,
+        nodes: float = np.inf,
         relative_gap: float = 0.0,
         absolute_gap: float = CUTOFF,
         stoppable: bool = False,
     ) -> None:
         self._scaled = _Equilibrated(program)
         self._highs = self._scaled.load()
-        self._highs.setOptionValue("time_limit", max(0.0, time_limit))
-        self._highs.setOptionValue("mip_max_nodes", int(min(node_limit, highspy.kHighsIInf)))
+        self._highs.setOptionValue("time_limit", max(0.0, seconds))
+        self._highs.setOptionValue("mip_max_nodes", int(min(nodes, highspy.kHighsIInf)))
         self._highs.setOptionValue("mip_rel_gap", relative_gap)
         self._highs.setOptionValue("mip_abs_gap", absolute_gap)
         self._highs.HandleUserInterrupt = stoppable

@@ -53,12 +53,9 @@ class Cplex(Backend):
             types="".join(np.where(program.integer, "B", "C")),
         )
         for matrix, sense, limits in row_groups(program):
-            starts = matrix.indptr[1:-1]
-            indices, values = np.split(matrix.indices, starts), np.split(matrix.data, starts)
+            lists = matrix.tolil()
             model.linear_constraints.add(
-                lin_expr=[
-                    [j.tolist(), value.tolist()] for j, value in zip(indices, values, strict=True)
-                ],
+                lin_expr=list(zip(lists.rows, lists.data, strict=True)),
                 senses={"=": "E", "<": "L", ">": "G"}[sense] * len(limits),
                 rhs=limits.tolist(),
             )

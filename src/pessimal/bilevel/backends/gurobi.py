@@ -29,8 +29,8 @@ class Gurobi(Backend):
 
     def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
         """Hand a program to the solver."""
-        model = self._gurobipy.Model(env=self._gurobipy.Env(params={"OutputFlag": 0}))
-        for option, value in {
+        options = {
+            "OutputFlag": 0,
             "Threads": 1,
             "Seed": 0,
             "TimeLimit": effort.seconds,
@@ -40,8 +40,8 @@ class Gurobi(Backend):
             "IntFeasTol": INTEGRALITY,
             "FeasibilityTol": LP_FEASIBILITY,
             "OptimalityTol": LP_FEASIBILITY,
-        }.items():
-            model.setParam(option, value)
+        }
+        model = self._gurobipy.Model(env=self._gurobipy.Env(params=options))
         x = model.addMVar(
             len(program.cost),
             lb=program.lower,

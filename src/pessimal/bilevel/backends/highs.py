@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from highspy import Highs as Library
 from highspy import HighsModelStatus as Ends
 
@@ -25,14 +27,7 @@ class Highs(Backend):
 
     def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
         """Hand a program to the solver."""
-        model = IntegerProgram(
-            program,
-            effort.seconds,
-            effort.nodes,
-            effort.relative_gap,
-            effort.absolute_gap,
-            stoppable=True,
-        )
+        model = IntegerProgram(program, **asdict(effort), stoppable=True)
         return Handle(model, model.run, model.stop, lambda: _read(model))
 
 

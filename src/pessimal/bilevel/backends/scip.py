@@ -54,13 +54,10 @@ class Scip(Backend):
         ]
         relation = {"=": operator.eq, "<": operator.le, ">": operator.ge}
         for matrix, sense, limits in row_groups(program):
-            for k, limit in enumerate(limits):
-                row = slice(matrix.indptr[k], matrix.indptr[k + 1])
-                total = self._pyscipopt.quicksum(
-                    value * columns[j]
-                    for j, value in zip(matrix.indices[row], matrix.data[row], strict=True)
-                )
-                model.addCons(relation[sense](total, limit))
+            lists = matrix.tolil()
+            for row, values, limit in zip(lists.rows, lists.data, limits, strict=True):
+                terms = (a * columns[j] for j, a in zip(row, values, strict=True))
+                model.addCons(relation[sense](self._pyscipopt.quicksum(terms), limit))
         return Handle(
             model, model.optimizeNogil, model.interruptSolve, lambda: self._read(model, columns)
         )
