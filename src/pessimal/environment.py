@@ -17,6 +17,7 @@ _PACKAGES = (
     "scipy",
     "scikit-learn",
     "highspy",
+    "cvxpy",
     "pandas",
     "matplotlib",
     "torch",

@@ -76,10 +76,11 @@ class Tally:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What became of a run: its last tally, and every configuration that failed."""
+    """What became of a run: its last tally, every configuration that failed, its number."""
 
     tally: Tally
     failures: tuple[Failure, ...]
+    number: int = 0
 
     @property
     def complete(self) -> bool:
@@ -157,7 +158,7 @@ def run(
         record.fail(
             Failure(configuration, f"its worker process died in each of {TRIES_ALONE} tries alone")
         )
-    return RunResult(record.tally(), tuple(record.failures))
+    return RunResult(record.tally(), tuple(record.failures), record.number)
 
 
 def _pass(
@@ -211,7 +212,8 @@ class _Record:
         self._done = 0
         self._lost = 0
         self._started = time.perf_counter()
-        self._run = store.begin(study, version, command=command, environment=describe_environment())
+        environment = describe_environment()
+        self.number = store.begin(study, version, command=command, environment=environment)
         self._tell()
 
     def receive(self, configuration: Configuration, future: Future[Answer]) -> bool:
@@ -236,7 +238,7 @@ class _Record:
             return True
         elapsed = time.perf_counter() - self._started
         self._store.add(
-            self._run, configuration, answer.rows, seconds=answer.seconds, elapsed=elapsed
+            self.number, configuration, answer.rows, seconds=answer.seconds, elapsed=elapsed
         )
         self._done += 1
         self._tell()

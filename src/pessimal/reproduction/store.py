@@ -64,6 +64,15 @@ class Summary:
     runs: tuple[Run, ...]
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What was declared: version, configurations by their key, and the runs that did so."""
+
+    version: str
+    configurations: Mapping[str, Configuration]
+    runs: Sequence[tuple[Any, ...]]
+
+
 class Store:
     """Rows of studies in one SQLite file; used as a context manager.
 
@@ -168,52 +177,53 @@ class Store:
         pandas.DataFrame
             Only configurations that the last run of that version declared, in its order.
         """
-        version, plan = self._plan(study, version)
-        stored = self._stored(study, version)
-        return pd.DataFrame.from_records(
-            [
-                {**configuration, **row}
-                for configuration in plan
-                for row in self._objects("rows", stored.get(canonical(configuration), ("[]",))[0])
-            ]
-        )
+        return pd.DataFrame.from_records(self.records(study, version))
 
-    def summary(self, study: str) -> Summary:
-        """Say what the table of `frame` was made from."""
-        version, plan = self._plan(study)
-        stored = self._stored(study, version)
-        keys = [canonical(configuration) for configuration in plan]
-        runs = self._connection.execute(
-            "SELECT command, environment, started, elapsed FROM runs "
-            "WHERE study = ?1 AND version = ?2 AND cells = (SELECT cells FROM runs "
-            "WHERE study = ?1 AND version = ?2 ORDER BY id DESC LIMIT 1) ORDER BY id",
-            (study, version),
-        )
+    def records(
+        self, study: str, version: str | None = None, *, all_runs: bool = False
+    ) -> list[dict[str, Value]]:
+        """Read the rows of `frame` as they were stored, of all runs of the version if asked for."""
+        plan = self._plan(study, version, all_runs)
+        stored = self._stored(study, plan.version)
+        return [
+            {**configuration, **row}
+            for key, configuration in plan.configurations.items()
+            for row in self._objects("rows", stored.get(key, ("[]",))[0])
+        ]
+
+    def summary(self, study: str, *, all_runs: bool = False) -> Summary:
+        """Say what the rows of `frame`, or of all runs of their version, were made from."""
+        plan = self._plan(study, None, all_runs)
+        stored = self._stored(study, plan.version)
+        keys = list(plan.configurations)
         return Summary(
-            version=version,
-            factors=tuple(dict.fromkeys(name for configuration in plan for name in configuration)),
+            version=plan.version,
+            factors=tuple(dict.fromkeys(n for each in plan.configurations.values() for n in each)),
             configurations=len(keys),
             missing=sum(key not in stored for key in keys),
             seconds=sum(stored[key][1] for key in keys if key in stored),
             runs=tuple(
                 Run(str(command), self._object(environment), str(started), self._number(elapsed))
-                for command, environment, started, elapsed in runs
+                for _, command, environment, started, elapsed in plan.runs
             ),
         )
 
-    def _plan(self, study: str, version: str | None = None) -> tuple[str, list[Configuration]]:
-        """Version and configurations of the last run of a study."""
-        found = self._connection.execute(
-            "SELECT version, cells FROM runs WHERE study = ? AND version = ifnull(?, version) "
-            "ORDER BY id DESC LIMIT 1",
+    def _plan(self, study: str, version: str | None, all_runs: bool) -> _Plan:
+        """Return what the last run of a study declared, or all runs of its version."""
+        runs = self._connection.execute(
+            "SELECT version, cells, command, environment, started, elapsed FROM runs "
+            "WHERE study = ?1 AND version = ifnull(?2, (SELECT version FROM runs "
+            "WHERE study = ?1 ORDER BY id DESC LIMIT 1)) ORDER BY id",
             (study, version),
-        ).fetchone()
-        if found is None:
+        ).fetchall()
+        if not runs:
             wanted = f"{study!r}" if version is None else f"{study!r} of version {version}"
             raise InvalidInputError(
                 f"{self.path} has no rows of study {wanted}; it has {self.studies()}"
             )
-        return str(found[0]), self._objects("configurations", found[1])
+        kept = [run[1:] for run in runs if all_runs or run[1] == runs[-1][1]]
+        declared = [each for run in kept for each in self._objects("cells", run[0])]
+        return _Plan(str(runs[-1][0]), {canonical(each): each for each in declared}, kept)
 
     def _stored(self, study: str, version: str) -> dict[str, tuple[str, float]]:
         """Read the encoded rows and the seconds of every stored configuration."""

@@ -2,9 +2,8 @@
 
 The MILP solvers get the paper's single-level program as it is: every M proved, the multiplier λ of
 the training budget at most 1000 where the data prove no smaller bound; no start, no cut, no tail,
-no second solve. Only the solver's own run is timed.
-
-Times are CPU seconds of the process.
+no second solve. Only the solver's own run is timed, in CPU seconds of its process, which has solved
+three small instances before.
 
 The package's adaptors ask Gurobi and CPLEX for tolerances of 1e-9, for with their own the
 integrality tolerance leaks through the Ms; HiGHS and SCIP keep theirs. ``gurobi-default`` and
@@ -15,16 +14,20 @@ changes.
 from __future__ import annotations
 
 import math
+import os
+import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from instances import Instance
-from rows import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE, Row
-from timing import certificates_timed
+from instances import VIEWS, Instance
+from judging import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE, Row
+from measuring import certificates_timed
 
 from pessimal import solve_optimistic, solve_pessimistic
 from pessimal.certificate import Certificate, certify
@@ -40,23 +43,67 @@ from pessimal.solution import Status
 from pessimal.training.linear import WarmProgram
 
 DEFAULT = "-default"
-CONTENDERS = (OURS, "cplex", "gurobi", "highs", "scip", "cplex" + DEFAULT, "gurobi" + DEFAULT)
+CANDIDATES = (OURS, "cplex", "gurobi", "highs", "scip", "cplex" + DEFAULT, "gurobi" + DEFAULT)
 
 _CLAIMS = {Status.OPTIMAL: PROVED, Status.TIME_LIMIT: LIMIT}
 
 
-def require(contenders: Iterable[str]) -> None:
+GRACE = 120.0
+"""Seconds beyond the limit, on the clock, after which a process that still solves ends itself."""
+
+
+def require(candidates: Iterable[str]) -> None:
     """Raise `MissingExtraError` for a solver that is not installed, before anything is run."""
-    for contender in contenders:
-        if contender != OURS:
-            find_solver(contender.removesuffix(DEFAULT))
+    for candidate in candidates:
+        if candidate != OURS:
+            find_solver(candidate.removesuffix(DEFAULT))
 
 
-def run(instance: Instance, contender: str, limit: float) -> Row:
+def run(configuration: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Solve an instance in a process that has warmed up, and say what memory it took."""
+    solver, limit, *own = (configuration[name] for name in ("solver", "limit", *_INSTANCE))
+    _warm_up(solver)
+    overshot = threading.Timer(limit + GRACE, os._exit, [1])
+    overshot.start()
+    before = _reset_peak()
+    try:
+        row = solve(Instance(*own), solver, limit)
+    finally:
+        overshot.cancel()
+    found = replace(row, memory_before=before, memory_peak=peak_memory()).record
+    return [{name: value for name, value in found.items() if name not in configuration}]
+
+
+_INSTANCE = tuple(Instance.__dataclass_fields__)
+
+
+@cache
+def _warm_up(solver: str) -> None:
+    for view, epsilon in VIEWS:
+        solve(Instance("warm-up", "cancer", 5, 5, 99, view, epsilon), solver, 10.0)
+
+
+def solve(instance: Instance, candidate: str, limit: float) -> Row:
     """Solve an instance; a failure is a row too."""
-    if contender == OURS:
-        return _search(instance, limit)
-    return _milp(instance, contender, limit)
+    return _search(instance, limit) if candidate == OURS else _milp(instance, candidate, limit)
+
+
+def _reset_peak() -> float | None:
+    """Start the peak anew; return the memory in use in MB, or None where Linux does not tell."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return None
+    return peak_memory("VmRSS")
+
+
+def peak_memory(field: str = "VmHWM") -> float | None:
+    """Return the peak of resident memory in MB since it was reset, or since the process began."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def _search(instance: Instance, limit: float) -> Row:
@@ -109,8 +156,8 @@ def _write(instance: Instance) -> _Milp:
     return _Milp(problem, flipped, program, standard_form(program), cap)
 
 
-def _milp(instance: Instance, contender: str, limit: float) -> Row:
-    solver = find_solver(contender.removesuffix(DEFAULT))
+def _milp(instance: Instance, candidate: str, limit: float) -> Row:
+    solver = find_solver(candidate.removesuffix(DEFAULT))
     started = time.process_time()
     milp = _write(instance)
     build_seconds = time.process_time() - started
@@ -118,7 +165,7 @@ def _milp(instance: Instance, contender: str, limit: float) -> Row:
     def row(status: str, **found: Any) -> Row:
         return Row(
             instance=instance,
-            solver=contender,
+            solver=candidate,
             version=solver.name,
             limit=limit,
             status=status,
@@ -130,8 +177,8 @@ def _milp(instance: Instance, contender: str, limit: float) -> Row:
 
     try:
         job = solver.prepare(milp.form.matrices, Effort(limit))
-        if contender.endswith(DEFAULT):
-            _DEFAULT_TOLERANCES[contender.removesuffix(DEFAULT)](job)
+        if candidate.endswith(DEFAULT):
+            _DEFAULT_TOLERANCES[candidate.removesuffix(DEFAULT)](job)
         started = time.process_time()
         job.run()
         seconds = time.process_time() - started
