@@ -18,7 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +46,7 @@ DEFAULT = "-default"
 CANDIDATES = (OURS, "cplex", "gurobi", "highs", "scip", "cplex" + DEFAULT, "gurobi" + DEFAULT)
 
 _CLAIMS = {Status.OPTIMAL: PROVED, Status.TIME_LIMIT: LIMIT}
-
+_INSTANCE = tuple(field.name for field in fields(Instance))
 
 GRACE = 120.0
 """Seconds beyond the limit, on the clock, after which a process that still solves ends itself."""
@@ -72,9 +72,6 @@ def run(configuration: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         overshot.cancel()
     found = replace(row, memory_before=before, memory_peak=peak_memory()).record
     return [{name: value for name, value in found.items() if name not in configuration}]
-
-
-_INSTANCE = tuple(Instance.__dataclass_fields__)
 
 
 @cache
@@ -224,14 +221,13 @@ def _checked(instance: Instance, milp: _Milp, answer: Answer) -> dict[str, float
 
 
 def _certificate(instance: Instance, milp: _Milp, x: Vector) -> Certificate:
-    part = {name: x[milp.form.columns(milp.program.variables[name])] for name in _POINT}
+    part = {
+        name: x[milp.form.columns(milp.program.variables[name])] for name in ("w_bar", "w", "b")
+    }
     problem = milp.problem
     box = np.clip(part["w_bar"], problem.lower, problem.upper)
     w, b = np.clip(part["w"], -box, box), float(part["b"][0])
     return certify(problem, instance.budget, milp.flipped, box, w, b, problem.val_loss(w, b))
-
-
-_POINT = ("w_bar", "w", "b")
 
 
 def _gurobi_default(job: Job) -> None:

@@ -142,8 +142,7 @@ def _missed(row: Row, finder: str, inner_gap: float | None) -> str:
     return f"{reason}; this program caps λ at {row.multiplier_cap:g}, unproved"
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """One solver on a group of instances; seconds over all of them, cut at the limit."""
 
     fit: int

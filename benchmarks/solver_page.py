@@ -149,14 +149,18 @@ def _summary_table(group: Group, label: Callable[[Instance], str], totals: bool)
                         str(found.fit),
                         f"{100 * found.proved / found.fit:.0f} %",
                         str(found.wrong),
-                        ("≥ " if found.unproved > found.fit / 2 else "") + seconds(found.median),
-                        ("≥ " if found.unproved else "") + seconds(found.worst),
+                        _over(found.unproved > found.fit / 2) + seconds(found.median),
+                        _over(found.unproved > 0) + seconds(found.worst),
                         times(found.ratio_of_medians),
                         times(found.median_ratio),
                     ]
                 )
     head = ["view", "data", "solver", "instances", "proved", "wrong", "median", "worst"]
     return markdown([*head, "ratio of medians", "median of ratios"], lines)
+
+
+def _over(unproved: bool) -> str:
+    return "≥ " if unproved else ""
 
 
 def _losses(group: Group) -> str:
@@ -167,13 +171,8 @@ def _losses(group: Group) -> str:
     counted = ", ".join(f"{solver} {names.count(solver)}" for solver in sorted(set(names)))
     listed = "" if len(found) <= LOSSES_LISTED else f" The {LOSSES_LISTED} worst for ours:"
     lines = [
-        [
-            pair.row.instance.key,
-            pair.row.solver,
-            seconds(pair.seconds),
-            ("≥ " if pair.ours.status == LIMIT else "") + seconds(pair.our_seconds),
-        ]
-        for pair in found[:LOSSES_LISTED]
+        [row.instance.key, row.solver, seconds(theirs), _over(ours.status == LIMIT) + seconds(own)]
+        for row, ours, theirs, own in found[:LOSSES_LISTED]
     ]
     listing = markdown(["instance", "solver", "its time", "ours"], lines)
     return f"Instances on which another solver was faster: {counted}.{listed}\n\n{listing}"
