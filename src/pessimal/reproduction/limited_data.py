@@ -1,6 +1,6 @@
 """Study 1, limited data: the two views on five to twenty rows each of T and V, without tolerance.
 
-Ten draws of each size, as in the paper; its flip rule; ε = 0. Every row is a model and its accuracy
+Ten instances of each size, as in the paper; its flip rule; ε = 0. Every row is a model and its accuracy
 on the test half.
 """
 
@@ -18,7 +18,7 @@ from pessimal.reproduction.study import Configuration, Row, Study
 SIZES = (5, 10, 15, 20)
 N_SEEDS, N_SEEDS_QUICK = 10, 2
 NODE_LIMIT = 100_000
-"""Thirty times what the hardest of the 320 draws takes: a stop for the unforeseen."""
+"""Thirty times what the hardest of the 320 instances takes: a stop for the unforeseen."""
 
 
 def study(*, quick: bool = False) -> Study:
@@ -27,7 +27,7 @@ def study(*, quick: bool = False) -> Study:
     Parameters
     ----------
     quick : bool, default=False
-        Two draws of each size instead of ten.
+        Two instances of each size instead of ten.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def study(*, quick: bool = False) -> Study:
 
 
 def run(configuration: Configuration) -> Sequence[Row]:
-    """Tune, evaluate and test on one draw."""
+    """Tune, evaluate and test on one instance."""
     split = draw(**cast(dict[str, Any], configuration))
     problem = tuning_problem(split)
     models = candidates(problem, Budget(), flips=("paper",), node_limit=NODE_LIMIT, exact=True)

@@ -1,6 +1,6 @@
 """Study 2, perturbed data: the test rows evade, and the validation rows may do so already.
 
-Five draws; validation rows clean or attacked with ρ = 0.3; ε from 0 to 0.6. Every row is a model
+Five instances; validation rows clean or attacked with ρ = 0.3; ε from 0 to 0.6. Every row is a model
 and its accuracy on the test rows attacked with one ρ. The paper does not say how many rows T and V
 have: `size` is a guess.
 """
@@ -33,7 +33,7 @@ def study(*, quick: bool = False, size: int = SIZE) -> Study:
     Parameters
     ----------
     quick : bool, default=False
-        Two draws, ε of 0 and 0.2, and a tenth of the nodes.
+        Two instances, ε of 0 and 0.2, and a tenth of the nodes.
     size : int, default=40
         Rows of T and of V.
 
@@ -52,7 +52,7 @@ def study(*, quick: bool = False, size: int = SIZE) -> Study:
 def attacked_configurations(
     size: int, rhos: Sequence[float], n_seeds_quick: int, quick: bool
 ) -> tuple[Configuration, ...]:
-    """Return all combinations of draws, radii of the validation rows and ε."""
+    """Return all combinations of instances, radii of the validation rows and ε."""
     n_seeds = n_seeds_quick if quick else N_SEEDS
     epsilons = EPSILONS_QUICK if quick else EPSILONS
     node_limit = NODE_LIMIT_QUICK if quick else NODE_LIMIT
@@ -71,12 +71,12 @@ def attacked_configurations(
 
 
 def run(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one draw, attack its test rows at every radius, and test."""
+    """Tune on one instance, attack its test rows at every radius, and test."""
     return _run(**cast(dict[str, Any], configuration))
 
 
-def _run(*, rho_val: float, epsilon: float, node_limit: int, **name_of_draw: Any) -> Sequence[Row]:
-    attack = evasion(draw(**name_of_draw), rho_val, node_limit)
+def _run(*, rho_val: float, epsilon: float, node_limit: int, **instance: Any) -> Sequence[Row]:
+    attack = evasion(draw(**instance), rho_val, node_limit)
     problem = attack.problem
     tuned = candidates(
         problem, Budget(relative=epsilon), flips=FLIPS, node_limit=node_limit, exact=False

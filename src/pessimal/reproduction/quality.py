@@ -32,12 +32,12 @@ def study(*, quick: bool = False, size: int = SIZE) -> Study:
 
 
 def run(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one draw, and find the worst cases of the tuned boxes."""
+    """Tune on one instance, and find the worst cases of the tuned boxes."""
     return _run(**cast(dict[str, Any], configuration))
 
 
-def _run(*, rho_val: float, epsilon: float, node_limit: int, **name_of_draw: Any) -> Sequence[Row]:
-    problem = evasion(draw(**name_of_draw), rho_val, node_limit).problem
+def _run(*, rho_val: float, epsilon: float, node_limit: int, **instance: Any) -> Sequence[Row]:
+    problem = evasion(draw(**instance), rho_val, node_limit).problem
     models = candidates(
         problem, Budget(relative=epsilon), flips=("margin",), node_limit=node_limit, exact=True
     )

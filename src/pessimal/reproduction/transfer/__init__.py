@@ -3,7 +3,7 @@
 A convolutional network learns MNIST. Without its last layer it turns images into 100 features, on
 which the two views are tuned and compared with each other on Fashion-MNIST.
 
-Five draws of 50 rows each of T and V for each of three extractors, in both readings; weights up to
+Five instances of 50 rows each of T and V for each of three extractors, in both readings; weights up to
 2.5; all validation labels flipped, for the optimistic optimum is 0 and leaves no row inside its
 margin. The training sets can be separated: in the optimistic box the least training loss is 0, and
 so is every tolerance ε, which is a share of it. So the study has tolerances δ in units of the loss
@@ -68,7 +68,7 @@ def study(*, quick: bool = False, data: str | Path | None = None) -> Study:
     Parameters
     ----------
     quick : bool, default=False
-        Two draws of the features that come with the package, by one extractor, and three
+        Two instances of the features that come with the package, by one extractor, and three
         budgets. Needs neither PyTorch nor images.
     data : str or Path, optional
         Folder with ``fashion-mnist`` and, to train extractors on all of MNIST instead of
@@ -128,7 +128,7 @@ def _declare(
 
 
 def run(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one draw, evaluate, and test on Fashion-MNIST."""
+    """Tune on one instance, evaluate, and test on Fashion-MNIST."""
     return _run(**cast(dict[str, Any], configuration))
 
 
