@@ -1,31 +1,26 @@
-"""The instances: which data, of which sizes, under which view; each named by its fields alone."""
+"""The instances of the benchmark of solvers: which data, of which sizes, under which view."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 
 import numpy as np
 
 from pessimal import Budget, TuningProblem
-from pessimal.datasets import Dataset, load_cancer, load_diabetes, paper_split
+from pessimal.reproduction.instances import DATA_SETS, draw, tuning_problem
 
 VIEWS = (("optimistic", 0.0), ("pessimistic", 0.0), ("pessimistic", 0.2))
 """View and ε; the pessimistic ones flip all of V."""
 
-GRID_SIZES = (5, 10, 15, 20)
-LARGE_SIZES = (30, 50, 100)
-WIDE_FEATURES = (20, 50, 100)
-WIDE_SIZE = 50
+GRID_SIZES, LARGE_SIZES = (5, 10, 15, 20), (30, 50, 100)
+WIDE_FEATURES, WIDE_SIZE = (20, 50, 100), 50
 TRANSFER_FEATURES, TRANSFER_UPPER = 100, 2.5
 """The size and the upper limit of the paper's transfer experiment."""
 
 INFORMATIVE = 5
 """Features of the synthetic data whose mean depends on the class, by ±½."""
-
-LOADERS = {"cancer": load_cancer, "diabetes": load_diabetes}
 
 
 @dataclass(frozen=True)
@@ -43,10 +38,8 @@ class Instance:
     @property
     def key(self) -> str:
         """Name of the instance, the same in every run."""
-        return (
-            f"{self.data} T={self.n_train} V={self.n_val} seed={self.seed} {self.view} "
-            f"eps={self.epsilon:g}"
-        )
+        sizes = f"T={self.n_train} V={self.n_val}"
+        return f"{self.data} {sizes} seed={self.seed} {self.view} eps={self.epsilon:g}"
 
     @property
     def budget(self) -> Budget:
@@ -57,20 +50,19 @@ class Instance:
         """Draw the data."""
         if self.data.startswith("synthetic-"):
             return _synthetic(self, int(self.data.removeprefix("synthetic-")))
-        drawn = paper_split(_dataset(self.data), self.n_train, self.n_val, self.seed)
-        return TuningProblem(drawn.X_train, drawn.y_train, drawn.X_val, drawn.y_val)
+        return tuning_problem(draw(self.data, self.n_train, self.n_val, self.seed))
 
 
 def grid(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield the paper's sizes: |T| and |V| from 5 to 20."""
-    for seed, n_train, n_val, data in product(seeds, GRID_SIZES, GRID_SIZES, LOADERS):
+    for seed, n_train, n_val, data in product(seeds, GRID_SIZES, GRID_SIZES, DATA_SETS):
         for view, epsilon in VIEWS:
             yield Instance("grid", data, n_train, n_val, seed, view, epsilon)
 
 
 def large(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield the same data with more rows."""
-    for seed, size, data, (view, epsilon) in product(seeds, LARGE_SIZES, LOADERS, VIEWS):
+    for seed, size, data, (view, epsilon) in product(seeds, LARGE_SIZES, DATA_SETS, VIEWS):
         yield Instance("large", data, size, size, seed, view, epsilon)
 
 
@@ -88,11 +80,6 @@ def quick(seeds: Sequence[int]) -> Iterator[Instance]:
 
 
 SUITES = {"grid": grid, "large": large, "wide": wide}
-
-
-@cache
-def _dataset(name: str) -> Dataset:
-    return LOADERS[name]()
 
 
 def _synthetic(instance: Instance, p: int) -> TuningProblem:

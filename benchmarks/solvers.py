@@ -17,21 +17,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import page
-from contenders import CONTENDERS, require
-from grouping import split_by
+import candidates
+import solver_page
 from instances import SUITES, VIEWS, Instance, quick
-from machine import Machine, StartUp, describe, start_up
-from profile_plot import profile, save
-from rows import OURS, Row, Store, by_instance
-from workers import Worker
+from judging import FAILED, OURS, Row, from_record
+from measuring import measure, open_store
+
+from pessimal.environment import measured_version
+from pessimal.reproduction import Configuration, Store, Study
+from pessimal.reproduction.executors import Processes
+from pessimal.reproduction.store import encode
 
 HERE = Path(__file__).parent
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -51,22 +56,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parse(words)
     out: Path = options.out or HERE / "results" / ("quick" if options.quick else "")
-    store = Store(out / "rows.jsonl")
-    if not options.report:
-        require(options.solvers)
-        os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-        _note_run(out, words)
-        run(list(tasks(options, store.done())), store, options.jobs)
-        _require_same_machine(out)
-    report(store.rows(), out, options.page or (out if options.quick else HERE.parent / "docs"))
+    with open_store(out, create=not options.report) as store:
+        if not options.report:
+            candidates.require(options.solvers)
+            os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+            command = " ".join(["python", "benchmarks/solvers.py", *_without_paths(words)])
+            run(list(tasks(options, stored_rows(store))), store, options.jobs, command)
+        docs = options.page or (out if options.quick else HERE.parent / "docs")
+        solver_page.write_page(store, stored_rows(store), docs)
 
 
-def tasks(options: argparse.Namespace, done: set[tuple[str, str]]) -> Iterator[Task]:
-    """Yield what is left to solve; the solvers take turns on each instance."""
+def stored_rows(store: Store) -> list[Row]:
+    """Return the rows of all runs."""
+    if solver_page.STUDY not in store.studies():
+        return []
+    return [from_record(found) for found in store.records(solver_page.STUDY, all_runs=True)]
+
+
+def tasks(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[Task]:
+    """Yield what is left to solve, failures again; the solvers take turns on each instance."""
+    done = {(row.instance.key, row.solver) for row in rows if row.status != FAILED}
     limits = SOLVER_LIMITS | options.solver_limit
     n_seeds = SOLVER_SEEDS | options.solver_seeds
     if options.quick:
-        limits = dict.fromkeys(CONTENDERS, min(QUICK_LIMIT, options.time_limit))
+        limits = dict.fromkeys(candidates.CANDIDATES, min(QUICK_LIMIT, options.time_limit))
         instances = list(quick(options.seeds))
     else:
         suites = SUITES if options.suite == "all" else [options.suite]
@@ -78,78 +91,87 @@ def tasks(options: argparse.Namespace, done: set[tuple[str, str]]) -> Iterator[T
                 yield instance, solver, limits.get(solver, options.time_limit)
 
 
-def run(left: Sequence[Task], store: Store, jobs: int) -> None:
-    """Solve the tasks, `jobs` at a time, each solver in a process of its own."""
-    queue, lock, count = iter(left), threading.Lock(), iter(range(1, len(left) + 1))
-
-    def strand() -> None:
-        workers: dict[str, Worker] = {}
-        with ExitStack() as stack:
-            while True:
-                with lock:
-                    task = next(queue, None)
-                if task is None:
-                    return
-                instance, solver, limit = task
-                if solver not in workers:
-                    workers[solver] = stack.enter_context(Worker(solver))
-                row = workers[solver].solve(instance, limit)
-                store.add(row)
-                with lock:
-                    print(f"{next(count)}/{len(left)} {_line(row)}", flush=True)
-
-    others = [threading.Thread(target=strand, daemon=True) for _ in range(jobs - 1)]
-    for thread in others:
-        thread.start()
-    strand()
-    for thread in others:
-        thread.join()
-
-
-def report(rows: Sequence[Row], out: Path, docs: Path) -> None:
-    """Write the page and its figure."""
-    notes = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    evidence = page.Evidence(
-        rows=rows,
-        machine=Machine(**notes["machine"]),
-        start_ups=[StartUp(**start) for start in notes["start_ups"]],
-        commands=notes["commands"],
+def run(left: Sequence[Task], store: Store, jobs: int, command: str) -> None:
+    """Solve the tasks, `jobs` at a time, each solver in processes of its own; keep failures too."""
+    views: tuple[Configuration, ...] = tuple(
+        {"view": view, "epsilon": epsilon} for view, epsilon in VIEWS
     )
-    docs.mkdir(parents=True, exist_ok=True)
-    (docs / "benchmarks.md").write_text(page.write(evidence), encoding="utf-8")
-    grid = {inst: found for inst, found in by_instance(rows).items() if inst.suite == "grid"}
-    if grid:
-        save(profile(split_by(grid, page.view_of)), docs / "images", page.FIGURE)
-    print(f"report: {os.path.relpath(docs / 'benchmarks.md')}")
+    measure(Study(solver_page.START_UP, views, start_up, measured_version), store, command)
+    asked = tuple(_configuration(*task) for task in left)
+    study = Study(solver_page.STUDY, asked, candidates.run, measured_version)
+    store.discard(
+        study.name,
+        measured_version(),
+        (
+            _configuration(row.instance, row.solver, row.limit)
+            for row in stored_rows(store)
+            if row.status == FAILED
+        ),
+    )
+    with ProcessesBySolver(jobs) as executor:
+        result = measure(study, store, command, executor, jobs)
+    for failure in result.failures:
+        row = encode([{"version": "", "status": FAILED, "message": failure.error}])
+        store.add(result.number, failure.configuration, row, seconds=0.0, elapsed=0.0)
 
 
-def _note_run(out: Path, words: Sequence[str]) -> None:
-    """Keep the command and the machine; rows of two machines are not to be mixed."""
-    path = out / "run.json"
-    machine = asdict(describe())
-    command = " ".join(["python", "benchmarks/solvers.py", *_without_paths(words)])
-    if path.exists():
-        notes = json.loads(path.read_text(encoding="utf-8"))
-        _require_same_machine(out)
+def _configuration(instance: Instance, solver: str, limit: float) -> dict[str, Any]:
+    return {**asdict(instance), "solver": solver, "limit": limit}
+
+
+class ProcessesBySolver(Executor):
+    """Processes that run one solver each, so that none inherits another's memory or threads."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._stack = ExitStack()
+        self._of: dict[str, Executor] = {}
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand a call over to the processes of the solver that its configuration names."""
+        solver = args[1]["solver"]
+        if solver not in self._of:
+            self._of[solver] = self._stack.enter_context(Processes(self._jobs))
+        return self._of[solver].submit(fn, *args, **kwargs)
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+
+_FRESH_PROCESS = """
+import json, statistics, sys, time
+began = time.process_time()
+from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic
+imported = time.process_time() - began
+view, epsilon, arrays = json.load(sys.stdin)
+problem, seconds = TuningProblem(*arrays), []
+for _ in range(6):
+    began = time.process_time()
+    if view == "optimistic":
+        solution = solve_optimistic(problem)
     else:
-        starts = [asdict(start_up(view, epsilon)) for view, epsilon in VIEWS]
-        notes = {"machine": machine, "start_ups": starts, "commands": []}
-    if command not in notes["commands"]:
-        notes["commands"].append(command)
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(notes, indent=1), encoding="utf-8")
-    new.replace(path)
+        solution = solve_pessimistic(problem, Budget(relative=epsilon))
+    seconds.append(time.process_time() - began)
+import resource  # only now, so that nothing of it counts
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([imported, seconds[0], statistics.median(seconds[1:]), peak]))
+"""
 
 
-def _require_same_machine(out: Path) -> None:
-    """Refuse to add to, or to report, rows of another machine, version or build."""
-    path = out / "run.json"
-    if json.loads(path.read_text(encoding="utf-8"))["machine"] != asdict(describe()):
-        raise SystemExit(
-            f"the rows beside {path} were measured on another machine, with other versions or "
-            "another build of pessimal, which may have changed during the run; pass another "
-            "folder with --out"
-        )
+def start_up(configuration: Mapping[str, Any]) -> list[dict[str, float]]:
+    """Solve the same instance six times, checks included, in a process that imports no more."""
+    view, epsilon = configuration["view"], configuration["epsilon"]
+    problem = Instance("start-up", "cancer", 20, 20, 99, view, epsilon).problem()
+    arrays = (problem.X_train, problem.y_train, problem.X_val, problem.y_val)
+    done = subprocess.run(
+        [sys.executable, "-c", _FRESH_PROCESS],
+        check=True,
+        capture_output=True,
+        text=True,
+        input=json.dumps([view, epsilon, [array.tolist() for array in arrays]]),
+    )
+    names = ("import_seconds", "first_seconds", "later_seconds", "memory_peak")
+    return [dict(zip(names, json.loads(done.stdout), strict=True))]
 
 
 def _without_paths(words: Sequence[str]) -> Iterator[str]:
@@ -157,12 +179,6 @@ def _without_paths(words: Sequence[str]) -> Iterator[str]:
     for before, word in zip(["", *words], words, strict=False):
         if before not in paths and word.partition("=")[0] not in paths:
             yield word
-
-
-def _line(row: Row) -> str:
-    seconds = "" if row.seconds is None else f"{row.seconds:.3f} s"
-    value = "" if row.objective is None else f"{row.objective:.6f}"
-    return f"{row.instance.key}: {row.solver} {row.status} {value} {seconds} {row.message}".strip()
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
@@ -173,20 +189,11 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     add("--seeds", type=_integers, default=SEEDS, metavar="N,N,...")
     add("--solvers", type=_solvers, default=SOLVERS, metavar="NAME,NAME,...")
     add("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS")
-    add(
-        "--solver-limit",
-        type=_limits,
-        default={},
-        metavar="NAME=SECONDS,...",
-        help=f"for single solvers (default {SOLVER_LIMITS})",
-    )
-    add(
-        "--solver-seeds",
-        type=_counts,
-        default={},
-        metavar="NAME=N,...",
-        help=f"only the first N seeds for single solvers (default {SOLVER_SEEDS})",
-    )
+    limits = f"for single solvers (default {SOLVER_LIMITS})"
+    add("--solver-limit", type=_numbers, default={}, metavar="NAME=SECONDS,...", help=limits)
+    counts = f"only the first N seeds for single solvers (default {SOLVER_SEEDS})"
+    whole = partial(_numbers, kind=int)
+    add("--solver-seeds", type=whole, default={}, metavar="NAME=N,...", help=counts)
     add("--jobs", type=int, default=1, help="instances at a time; more than 1 blurs the times")
     add("--out", type=Path, help="folder of the rows (default benchmarks/results)")
     add("--page", type=Path, help="folder of benchmarks.md and images/ (default docs)")
@@ -200,18 +207,13 @@ def _integers(text: str) -> tuple[int, ...]:
 
 def _solvers(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
-    unknown = set(names) - set(CONTENDERS)
-    if unknown:
-        raise argparse.ArgumentTypeError(f"choose among {', '.join(CONTENDERS)}")
+    if set(names) - set(candidates.CANDIDATES):
+        raise argparse.ArgumentTypeError(f"choose among {', '.join(candidates.CANDIDATES)}")
     return names
 
 
-def _limits(text: str) -> dict[str, float]:
-    return {name: float(value) for name, value in (word.split("=") for word in text.split(","))}
-
-
-def _counts(text: str) -> dict[str, int]:
-    return {name: int(value) for name, value in _limits(text).items()}
+def _numbers(text: str, kind: type = float) -> dict[str, Any]:
+    return {name: kind(value) for name, value in (word.split("=") for word in text.split(","))}
 
 
 if __name__ == "__main__":

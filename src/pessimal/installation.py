@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 from importlib import resources
 
-from pessimal.experiments.environment import describe_environment
-from pessimal.experiments.transfer.images import FASHION, MNIST, find_folder
+from pessimal.environment import describe_environment
+from pessimal.reproduction.transfer.images import FASHION, MNIST, find_folder
 from pessimal.search import tree
 
 _SOLVERS = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +13,32 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-import page
+import candidates
+import solver_page
 import solvers
-from comparison import comparable, losses, summarise
 from instances import VIEWS, Instance, grid, large, wide
-from machine import Machine
-from rows import FAILED, LIMIT, OURS, PROVED, TOO_LARGE, Row, Store, by_instance
-from verdicts import wrong_claims
-from workers import Worker
+from judging import (
+    FAILED,
+    LIMIT,
+    OURS,
+    PROVED,
+    TOO_LARGE,
+    Row,
+    by_instance,
+    comparable,
+    losses,
+    summarise,
+    wrong_claims,
+)
+from measuring import STORE_NAME
+
+from pessimal.environment import measured_version
+from pessimal.reproduction import Configuration, Store, Study
+from pessimal.reproduction.store import encode
 
 INSTANCE = Instance("grid", "diabetes", 20, 20, 100, "pessimistic", 0.0)
-MACHINE = Machine("a processor", 2, 8.0, "Linux", "CPython", {"numpy": "2"})
+MACHINE = {"machine": "a processor", "system": "Linux", "Python": "3.11", "pessimal": "1"}
+MACHINE |= {"numpy": "2", "scipy": "1", "cvxpy": "1"}
 
 
 def row(solver: str, seconds: float, objective: float, **fields: Any) -> Row:
@@ -48,7 +64,23 @@ def group(*rows: Row) -> dict[Instance, dict[str, Row]]:
 
 
 def write_page(*rows: Row) -> str:
-    return page.write(page.Evidence(rows, MACHINE, [], ["python benchmarks/solvers.py"]))
+    return "\n\n".join(solver_page.sections(rows, [], "on a machine"))
+
+
+def store_rows(folder: Path, *rows: Row, version: str | None = None) -> None:
+    study = Study(solver_page.STUDY, tuple(map(configuration, rows)), candidates.run)
+    with Store(folder / STORE_NAME) as store:
+        run = store.begin(
+            study, version or measured_version(), command="a command", environment=MACHINE
+        )
+        for found in rows:
+            at = configuration(found)
+            kept = {name: value for name, value in found.record.items() if name not in at}
+            store.add(run, at, encode([kept]), seconds=0.0, elapsed=0.0)
+
+
+def configuration(row: Row) -> Configuration:
+    return solvers._configuration(row.instance, row.solver, row.limit)
 
 
 def test_the_grid_has_every_size_data_set_and_view_once_a_seed() -> None:
@@ -65,13 +97,10 @@ def test_large_instances_can_be_drawn() -> None:
     assert {instance.problem().n_train for instance in large([100])} == {30, 50, 100}
 
 
-def test_a_worker_returns_rows_of_ours_and_highs_that_agree() -> None:
-    instances = [Instance("grid", "diabetes", 5, 5, 100, *view) for view in VIEWS[:2]]
-    found = {}
-    for solver in (OURS, "highs"):
-        with Worker(solver) as worker:
-            found[solver] = [worker.solve(instance, 20.0) for instance in instances]
-    for ours, highs in zip(found[OURS], found["highs"], strict=True):
+def test_ours_and_highs_agree() -> None:
+    for view in VIEWS[:2]:
+        instance = Instance("grid", "diabetes", 5, 5, 100, *view)
+        ours, highs = (candidates.solve(instance, solver, 20.0) for solver in (OURS, "highs"))
         assert ours.status == highs.status == PROVED
         assert ours.objective == pytest.approx(highs.objective, abs=1e-6)
         assert highs.certified == pytest.approx(highs.objective, abs=1e-6)
@@ -79,51 +108,63 @@ def test_a_worker_returns_rows_of_ours_and_highs_that_agree() -> None:
         assert highs.version.startswith("HiGHS")
 
 
-def test_a_dead_worker_gives_a_failed_row_and_the_next_one_starts_afresh() -> None:
-    instance = Instance("grid", "cancer", 5, 5, 100, "optimistic", 0.0)
-    with Worker(OURS) as worker:
-        worker.solve(instance, 20.0)
-        assert worker._process is not None
-        worker._process.kill()
-        dead = worker.solve(instance, 20.0)
+def die(_: Configuration) -> list[dict[str, str]]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return []
+
+
+def test_a_dead_worker_gives_a_failed_row_and_the_next_run_solves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = (Instance("grid", "cancer", 5, 5, 100, "optimistic", 0.0), OURS, 20.0)
+    with Store(tmp_path / STORE_NAME) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(candidates, "run", die)
+            solvers.run([task], store, 1, "a command")
+        (dead,) = solvers.stored_rows(store)
         assert dead.status == FAILED
-        assert "exit code -9" in dead.message
-        assert worker.solve(instance, 20.0).status == PROVED
+        assert "its worker process died" in dead.message
+        solvers.run([task], store, 1, "a command")
+        (solved,) = solvers.stored_rows(store)
+    assert solved.status == PROVED
+    assert solved.memory_peak is None or solved.memory_peak > 0.0
 
 
 def test_a_second_run_skips_what_is_stored_and_retries_failures(tmp_path: Path) -> None:
-    store = Store(tmp_path / "rows.jsonl")
     options = solvers._parse(["--seeds", "100", "--solvers", "pessimal,highs"])
-    everything = list(solvers.tasks(options, store.done()))
+    everything = list(solvers.tasks(options, []))
     (first, _, _), (second, _, _) = everything[:2]
-    store.add(replace(row(OURS, 1.0, 0.1), instance=first))
-    store.add(replace(row("highs", 1.0, 0.1), instance=second, status=FAILED))
-    left = list(solvers.tasks(options, store.done()))
+    failed = replace(row("highs", 1.0, 0.1), instance=second, status=FAILED)
+    store_rows(tmp_path, replace(row(OURS, 1.0, 0.1), instance=first), failed)
+    with Store(tmp_path / STORE_NAME) as store:
+        left = list(solvers.tasks(options, solvers.stored_rows(store)))
     assert left == everything[1:]
 
 
 def test_slow_solvers_have_their_own_limits_and_seeds() -> None:
     words = ["--seeds", "100,101", "--solver-limit", "scip=5", "--solver-seeds", "scip=1"]
     options = solvers._parse([*words, "--solvers", "cplex,scip"])
-    asked = {(task.seed, solver, limit) for task, solver, limit in solvers.tasks(options, set())}
+    asked = {(task.seed, solver, limit) for task, solver, limit in solvers.tasks(options, [])}
     assert asked == {(100, "cplex", 60.0), (101, "cplex", 60.0), (100, "scip", 5.0)}
 
 
-def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    Store(path).add(row(OURS, 1.0, 0.25))
-    with path.open("a", encoding="utf-8") as file:
-        file.write('{"instance": {"suite"')
-    store = Store(path)
-    store.add(row("highs", 2.0, 0.25))
-    assert store.rows() == [row(OURS, 1.0, 0.25), row("highs", 2.0, 0.25)]
+def test_rows_of_all_runs_count_and_the_later_of_two(tmp_path: Path) -> None:
+    store_rows(tmp_path, row(OURS, 1.0, 0.25))
+    store_rows(tmp_path, row("highs", 2.0, 0.25))
+    with Store(tmp_path / STORE_NAME) as store:
+        assert solvers.stored_rows(store) == [row(OURS, 1.0, 0.25), row("highs", 2.0, 0.25)]
 
 
 def test_rows_of_another_build_are_not_added_to(tmp_path: Path) -> None:
-    notes = {"machine": {"cpu": "another"}, "start_ups": [], "commands": []}
-    (tmp_path / "run.json").write_text(json.dumps(notes), encoding="utf-8")
-    with pytest.raises(SystemExit, match="another build"):
-        solvers.main(["--quick", "--solvers", "pessimal", "--out", str(tmp_path)])
+    store_rows(tmp_path, row(OURS, 1.0, 0.25), version="another")
+    with Store(tmp_path / STORE_NAME) as store, pytest.raises(SystemExit, match="another build"):
+        solvers.run([(INSTANCE, OURS, 2.0)], store, 1, "a command")
+
+
+def test_results_of_earlier_versions_are_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("{}", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"no measurements.*measure again"):
+        solvers.main(["--report", "--out", str(tmp_path)])
 
 
 def test_a_value_above_a_certified_point_is_wrong() -> None:
@@ -182,7 +223,6 @@ def test_a_solver_that_proves_what_ours_does_not_is_a_loss() -> None:
 def test_wrong_answers_have_no_ratio_and_are_not_proved() -> None:
     found = group(row(OURS, 0.1, 0.3), row("cplex", 1.0, 0.4))
     summary = summarise(found, "cplex")
-    assert summary is not None
     assert (summary.proved, summary.wrong, summary.median_ratio) == (0, 1, None)
 
 
@@ -223,11 +263,7 @@ def test_the_longest_check_on_the_grid_is_shown() -> None:
 
 
 def test_the_report_is_written_from_stored_rows_alone(tmp_path: Path) -> None:
-    store = Store(tmp_path / "rows.jsonl")
-    store.add(row(OURS, 0.1, 0.3))
-    store.add(row("cplex", 1.0, 0.3))
-    notes = {"machine": vars(MACHINE), "start_ups": [], "commands": []}
-    (tmp_path / "run.json").write_text(json.dumps(notes), encoding="utf-8")
+    store_rows(tmp_path, row(OURS, 0.1, 0.3), row("cplex", 1.0, 0.3))
     solvers.main(["--report", "--out", str(tmp_path), "--page", str(tmp_path / "docs")])
     assert "a processor" in (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert (tmp_path / "docs" / "images" / "solvers.png").stat().st_size > 0

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import statistics
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-import pessimism_accuracy
-import pessimism_scores
+import pessimism
 import true_pessimism
-from pessimism_boxes import EACH, ONE, OPTIMISTIC, PAPER, Answer, Cell, cells
-from pessimism_checks import Answers, excess, findings
-from pessimism_worst import HIGHS, OURS, Line, Size, evaluate, jumps
+from measuring import STORE_NAME
+from pessimism import EACH, HIGHS, ONE, OPTIMISTIC, OURS, PAPER, factors
+from pessimism_page import accuracy, excess, findings
 
-CELL = Cell("diabetes", 20, 20, 0.2, 0.0, 700)
+from pessimal.reproduction import Store, Study
 
-
-def answer(method: str, value: float) -> Answer:
-    return Answer(method, 1.0, value, value, value, True, "optimal", 0.1, 0.1)
+CONFIGURATION = {"data": "diabetes", "n_train": 20, "n_val": 20, "epsilon": 0.2, "delta": 0.0}
 
 
-def answers(**values: float) -> Answers:
+def answers(**values: float) -> pd.DataFrame:
     names = {"optimistic": OPTIMISTIC, "paper": PAPER, "one": ONE, "each": EACH}
-    return {CELL: {names[key]: answer(names[key], value) for key, value in values.items()}}
+    same = {"seed": 700, "width": 1.0, "proved": True, "status": "optimal", "seconds": 0.1}
+    return pd.DataFrame(
+        {**CONFIGURATION, **same, "check_seconds": 0.1, "method": names[key], "value": value}
+        | {"upper_bound": value, "lower_bound": value}
+        for key, value in values.items()
+    )
 
 
-def test_the_cells_are_every_size_budget_and_seed_once() -> None:
-    every = list(cells(quick=False))
+def test_the_configurations_are_every_size_budget_and_seed_once() -> None:
+    every = [tuple(each.items()) for each in factors("boxes", quick=False)]
     assert len(every) == len(set(every)) == 2 * 3 * 3 * 3 * 2 * 10
 
 
@@ -51,59 +53,61 @@ def test_a_quick_run_writes_every_section_and_resumes(
     assert "nan" not in page.replace("± nan", "")  # of one draw there is no standard error
     assert (tmp_path / "images" / "true_pessimism.svg").exists()
 
-    def refuse(task: object) -> list[object]:
-        raise AssertionError(f"{task} was measured twice")
+    def refuse(at: object) -> list[dict[str, object]]:
+        raise AssertionError(f"{at} was measured twice")
 
-    parts = {name: replace(part, measure=refuse) for name, part in true_pessimism.PARTS.items()}
-    monkeypatch.setattr(true_pessimism, "PARTS", parts)
+    monkeypatch.setattr(true_pessimism, "PARTS", dict.fromkeys(true_pessimism.PARTS, refuse))
     true_pessimism.main(words)
     assert (tmp_path / "true_pessimism.md").read_text("utf-8") == page
 
 
 def test_rows_of_another_machine_are_not_mixed(tmp_path: Path) -> None:
-    (tmp_path / "machine.json").write_text("{}", encoding="utf-8")
+    study = Study("boxes", factors("boxes", quick=True), pessimism.boxes)
+    with Store(tmp_path / STORE_NAME) as store:
+        store.begin(study, "another", command="", environment={})
     with pytest.raises(SystemExit, match="another machine"):
         true_pessimism.main(["--quick", "--out", str(tmp_path)])
 
 
 def test_a_box_of_ours_that_is_worse_is_counted() -> None:
     worse = answers(optimistic=0.5, paper=0.3, one=0.6, each=0.4)
-    assert str(excess(worse, EACH, PAPER)) == "in 1 of 1 cells, by up to 0.1"
-    assert str(excess(worse, EACH, OPTIMISTIC)) == "in none of 1 cells"
-    assert "above the paper's in 1 of 1 cells" in findings(worse)[0]
+    assert excess(worse, EACH, PAPER) == "in 1 of 1 configurations, by up to 0.1"
+    assert excess(worse, EACH, OPTIMISTIC) == "in none of 1 configurations"
+    assert "above the paper's in 1 of 1 configurations" in findings(worse)[0]
 
 
 def test_differences_within_the_tolerance_are_none() -> None:
     equal = answers(optimistic=0.5, paper=0.3, one=0.6, each=0.3 + 5e-7)
-    assert str(excess(equal, EACH, PAPER)) == "in none of 1 cells"
+    assert excess(equal, EACH, PAPER) == "in none of 1 configurations"
 
 
 def test_differences_of_accuracy_are_paired() -> None:
-    reference, true = pessimism_accuracy.REFERENCE, pessimism_accuracy.TRUE
     own, its = [0.5, 0.7, 0.9], [0.6, 0.6, 0.6]
-    found = {
-        pessimism_accuracy.Draw("cancer", 20, seed): [
-            *(pessimism_accuracy.Score(name, a, a) for name in true),
-            pessimism_accuracy.Score(pessimism_accuracy.PAPER, b, b),
-            pessimism_accuracy.Score(reference, b, b),
-        ]
-        for seed, (a, b) in enumerate(zip(own, its, strict=True))
-    }
+    methods = {**dict.fromkeys(pessimism.TRUE, own), pessimism.PAPER_SVC: its}
+    methods[pessimism.REFERENCE] = its
+    found = pd.DataFrame(
+        {"data": "cancer", "n_rows": 20, "seed": seed, "method": method}
+        | {"accuracy": scores[seed], "attacked": scores[seed], "seconds": None, "proved": None}
+        for seed in range(3)
+        for method, scores in methods.items()
+    )
     error = statistics.stdev([-10.0, 10.0, 30.0]) / 3**0.5
-    text = "\n".join(pessimism_scores.section(found))
+    text = "\n".join(accuracy(found))
     assert f"+10.0 ± {error:.1f}" in text
     assert "no clear difference" in text
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 def test_both_methods_find_the_same_worst_case(delta: float) -> None:
-    found = {row.method: row for row in evaluate(Size("diabetes", 10, 0.2, delta, 1))}
-    assert found[OURS].value == pytest.approx(found[HIGHS].value, abs=1e-6)
-    assert found[OURS].upper_bound == pytest.approx(found[HIGHS].upper_bound, abs=1e-6)
+    at = {"data": "diabetes", "n_val": 10, "epsilon": 0.2, "delta": delta, "seed": 1}
+    found = {row["method"]: row for row in pessimism.reach(at)}
+    for name in ("value", "upper_bound"):
+        assert found[OURS][name] == pytest.approx(found[HIGHS][name], abs=1e-6)
 
 
 def test_a_worst_case_changes_in_proportion_to_the_step() -> None:
     # Walkup and Wets: a polyhedron moves no faster than its right-hand sides, times a constant.
-    changes = [(row.step, row.change) for row in jumps(Line("diabetes", 10, 1))]
+    found = pessimism.jumps({"data": "diabetes", "n_rows": 10, "seed": 1})
+    changes = [(row["step"], row["change"]) for row in found]
     for (longer, change), (shorter, smaller) in pairwise(changes):
         assert smaller <= 2.0 * change * shorter / longer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import run_command
 
-from pessimal.experiments import (
+from pessimal.reproduction import (
     STUDIES,
     Failure,
     ReproduceResult,
@@ -16,7 +16,7 @@ from pessimal.experiments import (
     Study,
     Tally,
 )
-from pessimal.experiments.store import STORE_NAME
+from pessimal.reproduction.store import STORE_NAME
 
 Asked = dict[str, object]
 
@@ -38,15 +38,17 @@ def studies(monkeypatch: pytest.MonkeyPatch) -> Callable[[ReproduceResult | None
             asked["reported"] = folder
             return folder / "index.html"
 
-        monkeypatch.setattr("pessimal.experiments.reproduce", reproduce)
-        monkeypatch.setattr("pessimal.report.write_report", write_report)
+        monkeypatch.setattr("pessimal.reproduction.reproduce", reproduce)
+        monkeypatch.setattr("pessimal.reproduction.report.write_report", write_report)
         return asked
 
     return stand_in
 
 
 def ended(*failures: Failure) -> ReproduceResult:
-    tally = Tally("quality", cells=3, stored=0, done=3 - len(failures), failed=0, seconds=1.0)
+    tally = Tally(
+        "quality", configurations=3, stored=0, done=3 - len(failures), failed=0, seconds=1.0
+    )
     return ReproduceResult(Path("store"), (RunResult(tally, failures),))
 
 

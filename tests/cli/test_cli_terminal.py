@@ -114,7 +114,7 @@ def test_a_study_is_run_in_a_terminal_and_reported_from_a_pipe(tmp_path: Path) -
     code, shown = in_terminal(*study, columns=200)
     assert code == 0
     assert f"Report written to {tmp_path / 'index.html'}." in shown
-    for arguments in (study, ("report", str(tmp_path))):  # all cells are stored by now
+    for arguments in (study, ("report", str(tmp_path))):  # all rows are stored by now
         piped = subprocess.run(
             [*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS
         )

@@ -17,10 +17,10 @@ from strategies import budgets, flip_masks, problems
 
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import SolverError
-from pessimal.experiments.draws import draw, tuning_problem
 from pessimal.minimax.descent import Descent
 from pessimal.minimax.driver import START_NODES
 from pessimal.problem import Mask
+from pessimal.reproduction.instances import draw, tuning_problem
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.views import TieBreak

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from pessimal.errors import InvalidInputError, StorageError
-from pessimal.experiments import STORE_NAME, Cell, Store, Study
-from pessimal.experiments.store import encode
-from pessimal.report import Plot, Section, Table, render_page, studies, write_page, write_report
+from pessimal.report import Plot, Section, Table, render_page, write_page
+from pessimal.reproduction import STORE_NAME, Configuration, Store, Study, paper
+from pessimal.reproduction.report import write_report
+from pessimal.reproduction.store import encode
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> \"' | `b` &lt;"
 MAGENTA = "#ff00aa"
@@ -47,12 +49,12 @@ def toy_sections(rows: pd.DataFrame) -> Sequence[Section]:
     )
 
 
-def fill(folder: Path, n_cells: int = 4, n_stored: int = 4, name: str = "toy") -> None:
-    """A store whose cell 1 is not certified."""
-    cells: tuple[Cell, ...] = tuple(
-        {"data": f"data {EVIL}", "seed": seed} for seed in range(n_cells)
+def fill(folder: Path, n_configurations: int = 4, n_stored: int = 4, name: str = "toy") -> None:
+    """A store whose configuration 1 is not certified."""
+    configurations: tuple[Configuration, ...] = tuple(
+        {"data": f"data {EVIL}", "seed": seed} for seed in range(n_configurations)
     )
-    study = Study(name, cells, lambda _: [])
+    study = Study(name, configurations, lambda _: [])
     with Store(folder / STORE_NAME) as store:
         run = store.begin(
             study, "1+abc", command=f"run {EVIL}", environment={"machine": f"abacus {EVIL}"}
@@ -64,12 +66,12 @@ def fill(folder: Path, n_cells: int = 4, n_stored: int = 4, name: str = "toy") -
                     {"model": "plain", "accuracy": 0.5, "proved": None},
                 ]
             )
-            store.add(run, cells[seed], rows, seconds=1800.0, elapsed=60.0 * (1 + seed))
+            store.add(run, configurations[seed], rows, seconds=1800.0, elapsed=60.0 * (1 + seed))
 
 
 @pytest.fixture(autouse=True)
 def _toy_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "SECTIONS", {"toy": toy_sections})
+    monkeypatch.setattr(paper, "STUDIES", {"toy": SimpleNamespace(sections=toy_sections)})
 
 
 class Page(HTMLParser):
@@ -149,11 +151,11 @@ def test_the_same_store_gives_the_same_files(tmp_path: Path) -> None:
 
 
 def test_the_page_says_what_is_missing_certified_and_how_long_it_took(tmp_path: Path) -> None:
-    fill(tmp_path, n_cells=5, n_stored=4)
+    fill(tmp_path, n_configurations=5, n_stored=4)
     text = Page(write_report(tmp_path).read_text("utf-8")).text
-    assert "Not complete: 1 of 5 cells of the study toy are missing" in text
+    assert "Not complete: 1 of 5 configurations of the study toy are missing" in text
     assert "3 of 4 (75.0 %)" in text
-    assert "2:00:00" in text  # four cells of half an hour
+    assert "2:00:00" in text  # four configurations of half an hour
     assert "0:04:00" in text  # on the wall
     assert "1+abc" in text
 
@@ -162,7 +164,7 @@ def test_a_study_without_rows_or_without_a_report_is_shown_as_it_is(tmp_path: Pa
     fill(tmp_path, n_stored=0)
     fill(tmp_path, name="my own")
     text = Page(write_report(tmp_path).read_text("utf-8")).text
-    assert "Not complete: 4 of 4 cells of the study toy" in text
+    assert "Not complete: 4 of 4 configurations of the study toy" in text
     assert "8 rows, all of them in tables/my-own-rows.csv" in text
 
 
@@ -180,7 +182,7 @@ def test_a_full_disk_leaves_the_old_page_and_no_debris(tmp_path: Path) -> None:
     page = write_report(tmp_path)
     before = page.read_bytes()
     names = set(tmp_path.rglob("*"))
-    fill(tmp_path, n_cells=5)
+    fill(tmp_path, n_configurations=5)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
     try:

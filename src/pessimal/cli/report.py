@@ -22,6 +22,6 @@ def report(
 
     Example: pessimal report results
     """
-    from pessimal.report import write_report
+    from pessimal.reproduction.report import write_report
 
     say(f"Report written to {write_report(folder)}.")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from pessimal.cli.console import complain, say, tell
 from pessimal.cli.exits import FAILED, STOPPED
 
-EVERY = ("limited-data", "perturbed", "transfer", "quality")
-
 
 def reproduce(
     study: Annotated[
-        Literal["limited-data", "perturbed", "transfer", "quality", "all"],
-        typer.Argument(help="Which of the four studies to run."),
+        str,
+        typer.Argument(help="Which to run: limited-data, perturbed, transfer, quality, or all."),
     ] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Run a small version.")] = False,
     jobs: Annotated[
@@ -61,11 +59,11 @@ def reproduce(
 
     Example: pessimal reproduce limited-data --quick --out results
     """
-    from pessimal.experiments import reproduce as run_studies
-    from pessimal.experiments import show_progress
-    from pessimal.report import write_report
+    from pessimal.reproduction import STUDIES, show_progress
+    from pessimal.reproduction import reproduce as run_studies
+    from pessimal.reproduction.report import write_report
 
-    chosen = EVERY if study == "all" else (study,)
+    chosen = tuple(STUDIES) if study == "all" else (study,)
     options: dict[str, dict[str, Any]] = {}
     if size is not None:
         options = {"perturbed": {"size": size}, "quality": {"size": size}}
@@ -87,7 +85,7 @@ def reproduce(
         raise typer.Exit(STOPPED) from None
     for run in result.runs:
         for failure in run.failures:
-            complain(f"{run.tally.study} {dict(failure.cell)}: {failure.error}")
+            complain(f"{run.tally.study} {dict(failure.configuration)}: {failure.error}")
     say(f"Report written to {write_report(out)}.")
     if not result.complete:
         raise typer.Exit(FAILED)

@@ -20,7 +20,7 @@ from pessimal.auditing.plots import (
     literal,
 )
 from pessimal.auditing.text import findings, scope, table
-from pessimal.experiments.environment import describe_environment
+from pessimal.environment import describe_environment
 from pessimal.problem import Vector
 from pessimal.report.page import write_page
 from pessimal.report.parts import Plot, Section, Table

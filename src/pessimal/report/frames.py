@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral, Real
 
 import pandas as pd
@@ -59,7 +60,13 @@ def markdown_table(frame: pd.DataFrame) -> str:
     | &lt;b> | 1.500 |
     """
     header, *body = table_text(frame)
-    numeric = numeric_columns(frame)
+    return markdown(header, body, numeric_columns(frame))
+
+
+def markdown(
+    header: Sequence[str], body: Iterable[Sequence[str]], numeric: Collection[int] = ()
+) -> str:
+    """Write words as a table in Markdown, with the columns of numbers aligned to the right."""
     rule = ["---:" if place in numeric else "---" for place in range(len(header))]
     lines = [[_safe(word) for word in header], rule, *([_safe(w) for w in row] for row in body)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

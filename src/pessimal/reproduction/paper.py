@@ -1,0 +1,130 @@
+"""Run the paper's studies by name into one folder; a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pessimal.errors import InvalidInputError
+from pessimal.reproduction.executors import open_workers
+from pessimal.reproduction.runner import Progress, RunResult, run
+from pessimal.reproduction.store import STORE_NAME, Store
+from pessimal.reproduction.study import Study
+
+logger = logging.getLogger(__name__)
+
+Option = str | int | float | Path
+
+
+@dataclass(frozen=True)
+class PaperStudy:
+    """A study by the name of two modules: its declaration here, its report in `report`.
+
+    They are imported when they are asked for: some need packages that others do without.
+    """
+
+    module: str
+
+    def declare(self, **options: object) -> Study:
+        """Call the module's `study`, with ``quick=`` and options of its own."""
+        declared: Study = import_module(f"pessimal.reproduction.{self.module}").study(**options)
+        return declared
+
+    def sections(self, rows: Any) -> Any:
+        """Turn the rows of the study, a data frame, into the sections of its report."""
+        return import_module(f"pessimal.reproduction.report.{self.module}").sections(rows)
+
+
+STUDIES: Mapping[str, PaperStudy] = {
+    "limited-data": PaperStudy("limited_data"),
+    "perturbed": PaperStudy("perturbed"),
+    "transfer": PaperStudy("transfer"),
+    "quality": PaperStudy("quality"),
+}
+"""The studies by name; a new one is a line here and its two modules."""
+
+
+@dataclass(frozen=True)
+class ReproduceResult:
+    """Where the rows are, and what became of each study."""
+
+    store: Path
+    runs: tuple[RunResult, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every configuration of every study asked for is stored."""
+        return all(run.complete for run in self.runs)
+
+
+def reproduce(
+    names: Iterable[str],
+    out: str | Path,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    options: Mapping[str, Mapping[str, Option]] | None = None,
+    progress: Progress | None = None,
+) -> ReproduceResult:
+    """Run studies of the paper, and keep their rows in a folder.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `STUDIES`.
+    out : path-like
+        Folder of the store, made if need be. What it already holds is not computed again.
+    quick : bool, default=False
+        Run the small version of each study.
+    jobs : int, optional
+        Processes on this machine; by default one a core.
+    cluster : str, optional
+        Address of a Dask scheduler, ``tcp://host:port``, instead of processes on this machine.
+    options : mapping, optional
+        For a study's name, options of its own: ``{"perturbed": {"size": 30}}``.
+    progress : callable, optional
+        Called with a `Tally` whenever a configuration has ended; see `show_progress`.
+
+    Returns
+    -------
+    ReproduceResult
+        Its `complete` is false when a configuration has failed.
+    """
+    names = list(dict.fromkeys(names))
+    options = options or {}
+    for name in [*names, *options]:
+        if name not in STUDIES:
+            raise InvalidInputError(f"study {name!r} is not known; pass some of {list(STUDIES)}")
+    # All are declared before any is run: what is missing shows at once, not after an hour.
+    studies = {name: STUDIES[name].declare(quick=quick, **options.get(name, {})) for name in names}
+    results = []
+    with Store(Path(out) / STORE_NAME) as store, open_workers(jobs, cluster) as workers:
+        logger.info("running %s on %s", ", ".join(names), workers.name)
+        for name, study in studies.items():
+            command = _command(name, quick=quick, jobs=jobs, **options.get(name, {}))
+            results.append(
+                run(
+                    study,
+                    store,
+                    workers.executor,
+                    progress,
+                    in_flight=workers.in_flight,
+                    command=command,
+                )
+            )
+    return ReproduceResult(store.path, tuple(results))
+
+
+def _command(name: str, *, quick: bool, **options: Option | None) -> str:
+    """Return the command line that does the same."""
+    words = ["pessimal", "reproduce", name, *(["--quick"] if quick else [])]
+    for option, value in options.items():
+        if value is not None:
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
