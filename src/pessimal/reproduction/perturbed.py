@@ -1,8 +1,8 @@
 """Study 2, perturbed data: the test rows evade, and the validation rows may do so already.
 
 Five instances; validation rows clean or attacked with ρ = 0.3; ε from 0 to 0.6. Every row is a
-model and its accuracy on the test rows attacked with one ρ. The paper does not say how many rows T and V
-have: `size` is a guess.
+model and its accuracy on the test rows attacked with one ρ. The paper does not say how many rows T
+and V have: `size` is a guess.
 """
 
 from __future__ import annotations
