@@ -255,3 +255,9 @@ class TestLosses:
         for x, y, weight in zip(problem.X_val, problem.y_val, problem.val_weight, strict=True):
             total += weight * max(0.0, 1.0 - y * (sum(x * w) - b))
         assert problem.val_loss(w, b) == pytest.approx(total, abs=1e-12)
+
+
+def test_training_weights_too_far_apart_are_refused_by_name() -> None:
+    with pytest.raises(InvalidInputError, match="train_weight spans a factor of 1e\\+10"):
+        TuningProblem([[0.0], [1.0]], [-1, 1], [[0.5]], [1], train_weight=[1.0, 1e-10])
+    TuningProblem([[0.0], [1.0], [2.0]], [-1, 1, 1], [[0.5]], [1], train_weight=[1.0, 1e-8, 0.0])

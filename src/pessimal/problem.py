@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pessimal.errors import InvalidInputError
-from pessimal.tolerances import BUDGET_SLACK
+from pessimal.tolerances import BUDGET_SLACK, LARGEST_WEIGHT_RATIO
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
@@ -113,6 +113,13 @@ class TuningProblem:
         y_v = _labels("y_val", y_val, len(val))
         weight_t = _weights("train_weight", train_weight, len(train))
         weight_v = _weights("val_weight", val_weight, len(val))
+        counting = weight_t[weight_t > 0.0]
+        if counting.max() > LARGEST_WEIGHT_RATIO * counting.min():
+            raise InvalidInputError(
+                f"train_weight spans a factor of {counting.max() / counting.min():.0e}; weights "
+                f"further apart than {LARGEST_WEIGHT_RATIO:.0e} cannot be told from 0, so set the "
+                "small ones to 0"
+            )
         for label in (-1.0, 1.0):
             if not weight_t[y_t == label].sum() > 0.0:
                 raise InvalidInputError(
@@ -229,7 +236,7 @@ def power_of_two(size: Vector) -> Vector:
     Examples
     --------
     >>> power_of_two(np.array([0.0, 0.3, 1e-3, 1000.0])).tolist()
-    [1.0, 1.0, 0.0009765625, 1024.0]
+    [1.0, 1.0, 0.001953125, 1024.0]
     """
     usual = (size >= 1.0 / USUAL) & (size <= USUAL) | (size == 0.0)
     return np.where(usual, 1.0, np.ldexp(1.0, np.frexp(size)[1]))

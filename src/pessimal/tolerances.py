@@ -56,3 +56,6 @@ WEIGHT_SPREAD = 1e7
 
 WEIGHT_SPREAD_OF_PROGRAMS = 1e3
 """The same for mixed-integer programs, whose solvers have tolerances of 1e-6 to 1e-9."""
+
+LARGEST_WEIGHT_RATIO = 1e9
+"""Largest ratio of training weights that arithmetic and linear programs can tell apart."""

@@ -443,6 +443,11 @@ def _answer(
     spread = weight.max() / weight[weight > 0.0].min()
     if spread > (WEIGHT_SPREAD_OF_PROGRAMS if task.method.startswith("milp") else WEIGHT_SPREAD):
         # Multipliers are as small as the weights, and tolerances are absolute.
+        if not certificate.ok:
+            raise InvalidInputError(
+                f"train_weight spans a factor of {spread:.0e}, so much that no answer could be "
+                "certified; set the weights that hardly count to 0"
+            )
         notes += (f"training weights differ by a factor of {spread:.0e}, too much for a proof",)
         status = Status.NOT_PROVED if status is Status.OPTIMAL else status
         bound = 0.0

@@ -222,7 +222,7 @@ def test_a_limit_for_each_feature_is_no_worse_and_says_what_is_not_proved(
     one_limit: dict[str, Any], tmp_path: Path
 ) -> None:
     out = tmp_path / "model.json"
-    ended = run_command("tune", "cancer", *EXACTLY, "--out", out)
+    ended = run_command("tune", "cancer", *EXACTLY, "--time-limit", "3600", "--out", out)
     assert ended.code == 0
     facts = json.loads(out.read_text("utf-8"))["facts"]
     assert facts["worst_loss"] <= one_limit["worst_loss"] + 1e-6

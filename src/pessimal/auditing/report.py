@@ -198,8 +198,7 @@ class AuditReport:
     @property
     def guarantee(self) -> str:
         """The audit in one sentence, from the proved bounds, rounded upwards."""
-        # The bound allows for the slack that solvers need, which is no model's.
-        loss = math.ceil((self.worst_loss.bound - SLACK_OF_BOUNDS) * 1e4) / 1e4
+        loss = rounded_up(self.worst_loss.bound)
         n_errors = round(self.worst_error.bound * self.n_val)
         return (
             f"No model that trains this well does worse than a mean hinge loss of {loss:.4f} and "
@@ -243,3 +242,16 @@ class AuditReport:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def rounded_up(bound: float) -> float:
+    """Round an upper bound to four digits, upwards: a bound that is shown must hold, too.
+
+    Bounds allow for the slack that solvers need, which is no model's.
+
+    Examples
+    --------
+    >>> rounded_up(0.23824), rounded_up(0.75 + 1e-9)
+    (0.2383, 0.75)
+    """
+    return math.ceil((bound - SLACK_OF_BOUNDS) * 1e4) / 1e4

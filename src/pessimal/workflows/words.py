@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pessimal.auditing.report import rounded_up
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.workflows.tune import Comparison, TuningRun
@@ -65,7 +66,11 @@ def guarantee_table(run: TuningRun) -> Rows:
             f"{best.value:.4f}",
             "exact" if exact else f"at least {best.bound:.4f}",
         ),
-        ("largest loss (mean hinge)", f"{worst.value:.4f}", f"at most {worst.bound:.4f}"),
+        (
+            "largest loss (mean hinge)",
+            f"{worst.value:.4f}",
+            f"at most {rounded_up(worst.bound):.4f}",
+        ),
         (
             "most rows wrong",
             f"{errors.value * n:.0f} of {n}",
