@@ -200,12 +200,13 @@ class TuningProblem:
         return limit + BUDGET_SLACK * self.loss_unit(limit)
 
     def loss_unit(self, loss: float) -> float:
-        """Power of two about a training loss, or the least weight of a point where that is more.
+        """Unit in which tolerances of a training loss are meant: a power of two, 1 as a rule.
 
-        It is 1 for losses of usual size. In this unit no hinge is amplified by its weight.
+        A hundred times the least weight of a point, or the loss itself where that is less: then a
+        tolerance moves no hinge by more than a hundred times itself.
         """
         least_weight = self.train_weight[self.train_weight > 0.0].min()
-        return float(power_of_two(np.maximum(loss, least_weight)))
+        return float(power_of_two(np.clip(loss, least_weight, 100.0 * least_weight)))
 
     def box(self, box: ArrayLike) -> Vector:
         """Validate a box given by the user: scalar or per feature, within the limits."""
