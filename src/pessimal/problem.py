@@ -200,7 +200,7 @@ class TuningProblem:
         return limit + BUDGET_SLACK * self.loss_unit(limit)
 
     def loss_unit(self, loss: float) -> float:
-        """Unit in which tolerances of a training loss are meant: a power of two, 1 as a rule.
+        """Return the unit of tolerances of a training loss: a power of two, 1 as a rule.
 
         A hundred times the least weight of a point, or the loss itself where that is less: then a
         tolerance moves no hinge by more than a hundred times itself.
