@@ -24,7 +24,7 @@ from pessimal.auditing.tables import Study, read_study, through_steps
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.interrupts import deferred_interrupts
-from pessimal.labels import two_classes
+from pessimal.labels import Classes, two_classes
 from pessimal.problem import Budget, TuningProblem
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
 from pessimal.training import Trained, least_loss
@@ -234,7 +234,21 @@ def _report(
         feature_names=study.feature_names,
         index=study.index,
         stopped=ended.early,
-        notes=(*notes, *ended.notes),
+        notes=(*notes, *_tie_notes(known, study.classes), *ended.notes),
+    )
+
+
+def _tie_notes(known: Extremes, classes: Classes) -> tuple[str, ...]:
+    """Say so if the model of least error owes some of it to scores of 0."""
+    problem, best = known.problem, known.best_error
+    scores = problem.X_val @ best.coef + best.intercept
+    ties = int(np.sum(np.abs(scores) <= STRICT))
+    if not ties:
+        return ()
+    return (
+        f"The model of least error gives {ties} of {problem.n_val} validation points a score of 0. "
+        "That is on neither side and counts as no error in this audit; a prediction would say "
+        f"{classes[0]!s}.",
     )
 
 
