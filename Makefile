@@ -12,7 +12,9 @@ PIP    := $(PY) -m pip --quiet --quiet --disable-pip-version-check
 BUILD_TOOLS := 'setuptools>=77' 'setuptools-scm>=8' 'cython>=3.1'
 INSTALL     := PESSIMAL_PURE=1 $(PIP) install --no-build-isolation --editable
 
-COMPILED := $(foreach room,lp search worst,$(wildcard src/pessimal/$(room)/*.py src/pessimal/$(room)/*.pxd))
+# A module is compiled if a .pxd file beside it gives its types.
+TYPES    := $(shell find src -name '*.pxd')
+COMPILED := $(TYPES) $(TYPES:.pxd=.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint types docs bench wheel sdist clean

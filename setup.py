@@ -1,29 +1,14 @@
 """Compile the inner loops; everything else is declared in pyproject.toml.
 
-The listed modules are plain Python, typed for Cython by the ``.pxd`` file beside each. They run
-uncompiled too, only slower: set ``PESSIMAL_PURE=1`` when building to leave them so.
+A module with a ``.pxd`` file beside it, which types it for Cython, is compiled. It is plain Python
+and runs uncompiled too, only slower: set ``PESSIMAL_PURE=1`` when building to leave it so.
 """
 
 import os
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
-
-COMPILED = (
-    "lp.watch",
-    "lp.dictionary",
-    "lp.simplex",
-    "search.sides",
-    "search.items",
-    "search.node",
-    "search.conflict",
-    "search.budget",
-    "search.incumbent",
-    "search.tree",
-    "search.heuristic",
-    "worst.models",
-    "worst.tree",
-)
 
 # Contracted multiply-adds would make results differ from one processor to the next.
 COMPILER_FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
@@ -39,11 +24,11 @@ def extensions() -> list[Extension]:
     modules: list[Extension] = cythonize(
         [
             Extension(
-                f"pessimal.{name}",
-                [f"src/pessimal/{name.replace('.', '/')}.py"],
+                ".".join(types.relative_to("src").with_suffix("").parts),
+                [str(types.with_suffix(".py"))],
                 extra_compile_args=COMPILER_FLAGS,
             )
-            for name in COMPILED
+            for types in sorted(Path("src").rglob("*.pxd"))
         ],
         build_dir="build",  # keeps the generated C out of the source tree
         quiet=True,

@@ -9,7 +9,7 @@ test row against its label, by at most `RADIUS` in the 2-norm of features scaled
 the strongest attack on a linear model.
 
 *Reach*: one exact worst case in the widest box, by the package's branch and bound and by the
-mixed-integer program of `pessimal.training.exact` on HiGHS, training included in both.
+mixed-integer program of HiGHS, training included in both.
 
 *Jumps*: with one limit h for all features and no tolerance, ``|W(h ± s) − W(h)|`` at every
 breakpoint h of the least training loss, for ever smaller steps s.
@@ -38,16 +38,16 @@ from pessimal import (
 )
 from pessimal.attacks import evade
 from pessimal.datasets import Split, split, standardize_on_tuning_rows
-from pessimal.minimax.driver import START_NODES
-from pessimal.minimax.evaluations import Evaluations
-from pessimal.minimax.groups import groups_of
-from pessimal.minimax.line import breakpoints
+from pessimal.limits import Deadline, Limits
+from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.near_optimal.polyhedral.linear_program import near_optimal
+from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.reproduction.candidates import PLAIN, Candidate, baselines
 from pessimal.reproduction.instances import DATA_SETS, LOADERS, draw, tuning_problem
-from pessimal.search import Limits
-from pessimal.training.exact import largest_hinge
-from pessimal.training.near_optimal import near_optimal
-from pessimal.worst.cases import WorstCases
+from pessimal.solvers.minimax.driver import START_NODES
+from pessimal.solvers.minimax.evaluations import Evaluations
+from pessimal.solvers.minimax.groups import groups_of
+from pessimal.solvers.minimax.line import breakpoints
 
 Found = list[dict[str, Any]]
 
@@ -166,13 +166,13 @@ def reach(at: Mapping[str, Any]) -> Found:
     problem = tuning_problem(draw(at["data"], N_TRAIN, at["n_val"], at["seed"]))
     budget, box = Budget(at["epsilon"], at["delta"]), problem.upper
 
-    started, deadline = time.process_time(), time.perf_counter() + REACH_LIMIT
+    started, deadline = time.process_time(), Deadline.after(REACH_LIMIT)
     cases = WorstCases(problem, budget)
     worst = cases.worst(box, cases.limit(box), deadline=deadline)
     seconds = time.process_time() - started
     ours = _evaluation(OURS, worst.value, worst.upper_bound, seconds, worst.nodes)
 
-    started, deadline = time.process_time(), time.perf_counter() + REACH_LIMIT
+    started, deadline = time.process_time(), Deadline.after(REACH_LIMIT)
     bound = largest_hinge(near_optimal(problem, box, budget), deadline)
     seconds = time.process_time() - started
     # Theirs is a bound alone; it has met the worst case when it is that of our model.

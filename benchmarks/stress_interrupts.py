@@ -26,8 +26,8 @@ from pessimal import (
     worst_case,
 )
 from pessimal.datasets import paper_split
+from pessimal.near_optimal import WorstCase
 from pessimal.solution import TuningSolution
-from pessimal.training import WorstCase
 
 ROWS = 15
 DRAWS = 8

@@ -18,8 +18,8 @@ from pessimal import (
     solve_pessimistic,
     worst_case,
 )
+from pessimal.near_optimal import least_loss
 from pessimal.problem import Matrix, Vector
-from pessimal.training import least_loss
 
 SECONDS = 5.0
 """Time limit of each search."""

@@ -28,7 +28,7 @@ from stress_findings import Findings, Verdict, agree, at_most
 from pessimal import TuningSolution, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.solution import Status
-from pessimal.views import Solver
+from pessimal.solve import Solver
 
 FEASIBLE = 1e-8
 """How far from optimal in the inner problem an answer may be, relative to losses above 1."""

@@ -20,7 +20,7 @@ from scipy.signal import find_peaks
 
 from pessimal import Budget, TuningProblem, load_cancer, solve_pessimistic, worst_case
 from pessimal.datasets import paper_split
-from pessimal.training import least_loss
+from pessimal.near_optimal import least_loss
 
 BUDGET = Budget(relative=0.2)
 H = np.linspace(0.0, 1.0, 251)

@@ -18,8 +18,8 @@ from oracles import (
 from strategies import boxes, budgets, flip_masks, problems
 
 from pessimal.certificate import Certificate, certify, certify_worst_case
+from pessimal.near_optimal import best_case, worst_case
 from pessimal.problem import Budget, TuningProblem
-from pessimal.training import best_case, worst_case
 
 ALL = np.array([True])
 

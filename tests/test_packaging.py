@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from importlib import resources
 from pathlib import Path
@@ -62,17 +61,10 @@ def test_the_version_is_that_of_the_installed_distribution() -> None:
     assert re.match(r"\d+\.\d+", pessimal.__version__)
 
 
-def test_every_compiled_module_is_left_out_of_doctest_collection() -> None:
-    setup = (ROOT / "setup.py").read_text("utf-8")
-    names = re.search(r"^COMPILED = \((.*?)\)", setup, re.M | re.S)
-    assert names is not None
-    modules = [name.replace(".", "/") for name in re.findall(r'"([\w.]+)"', names[1])]
-    compiled = {f"src/pessimal/{module}.py" for module in modules}
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    arguments = options["tool"]["pytest"]["ini_options"]["addopts"]
-    ignored = {item.removeprefix("--ignore=") for item in arguments if item.startswith("--ignore=")}
-    assert ignored == compiled
-    assert all((ROOT / path).is_file() for path in compiled)
+def test_every_compiled_module_is_plain_python_with_its_types_beside_it() -> None:
+    types = list((ROOT / "src").rglob("*.pxd"))
+    assert len(types) > 5
+    assert all(path.with_suffix(".py").is_file() for path in types)
 
 
 def test_the_source_distribution_builds_a_wheel_that_is_complete(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from oracles import least_training_loss, optimistic_optimum, pessimistic_optimum
 from strategies import boxes, budgets, flip_masks, problems
 
 from pessimal.certificate import certify
+from pessimal.near_optimal import least_loss, worst_case
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.ties import largest_box, smallest_box
-from pessimal.training import least_loss, worst_case
 
 TOLERANCE = 1e-6
 

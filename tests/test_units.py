@@ -22,11 +22,11 @@ from pessimal import (
     worst_case,
 )
 from pessimal.certificate import certify_worst_case
+from pessimal.near_optimal import least_loss, score_range
+from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.near_optimal.polyhedral.extremes import Loss
 from pessimal.problem import Vector
-from pessimal.training import least_loss, score_range
-from pessimal.training.worst import Loss
 from pessimal.units import balance
-from pessimal.worst.cases import WorstCases
 
 TOLERANCE = 1e-6
 UNITS = (1e-6, 2.0**-10, 1.0, 1000.0, 1e6)

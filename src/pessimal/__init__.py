@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pessimal.auditing import AuditReport, audit, audit_estimator
     from pessimal.datasets import load_cancer, load_diabetes
     from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
+    from pessimal.near_optimal import best_case, worst_case
     from pessimal.problem import Budget, TuningProblem
     from pessimal.solution import TuningSolution
-    from pessimal.training import best_case, worst_case
-    from pessimal.views import solve_optimistic, solve_pessimistic
+    from pessimal.solve import solve_optimistic, solve_pessimistic
 
     __version__: str
 
@@ -38,16 +38,16 @@ __all__ = [
     "worst_case",
 ]
 
-_ROOM_OF = {
-    name: room
-    for room, names in {
+_PACKAGE_OF = {
+    name: package
+    for package, names in {
         "auditing": ("AuditReport", "audit", "audit_estimator"),
         "datasets": ("load_cancer", "load_diabetes"),
         "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
         "problem": ("Budget", "TuningProblem"),
         "solution": ("TuningSolution",),
-        "training": ("best_case", "worst_case"),
-        "views": ("solve_optimistic", "solve_pessimistic"),
+        "near_optimal": ("best_case", "worst_case"),
+        "solve": ("solve_optimistic", "solve_pessimistic"),
     }.items()
     for name in names
 }
@@ -56,8 +56,8 @@ _ROOM_OF = {
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = importlib.import_module("importlib.metadata").version("pessimal")
-    elif name in _ROOM_OF:
-        value = getattr(importlib.import_module(f"pessimal.{_ROOM_OF[name]}"), name)
+    elif name in _PACKAGE_OF:
+        value = getattr(importlib.import_module(f"pessimal.{_PACKAGE_OF[name]}"), name)
     else:
         raise AttributeError(f"module 'pessimal' has no attribute {name!r}")
     globals()[name] = value

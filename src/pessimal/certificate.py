@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pessimal.limits import Deadline
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, near_optimal
+from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE, LP_FEASIBILITY
-from pessimal.training.exact import largest_hinge
-from pessimal.training.near_optimal import BoxModels, near_optimal
 
 WORST_CASE_SECONDS = 20.0
 """How long the check of a worst case may take."""
@@ -148,7 +149,7 @@ def certify_worst_case(
     models = near_optimal(problem, box, budget)
     unit = problem.loss_unit(models.training_limit)
     violation = max(0.0, problem.train_loss(w, b) - models.training_limit) / unit
-    largest = largest_hinge(models, started + time_limit)
+    largest = largest_hinge(models, Deadline(started + time_limit))
     inner = max(0.0, largest - problem.val_loss(w, b)), violation
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
 

@@ -7,7 +7,7 @@ from importlib import resources
 
 from pessimal.environment import describe_environment
 from pessimal.reproduction.transfer.images import FASHION, MNIST, find_folder
-from pessimal.search import tree
+from pessimal.solvers.search import tree
 
 _SOLVERS = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
 _EXTRAS = {"parquet": "pyarrow", "cluster": "distributed", "transfer": "torch"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pessimal.certificate import Certificate
+from pessimal.near_optimal import WorstCase, worst_case
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.tolerances import OPTIMAL_GAP
-from pessimal.training import WorstCase, worst_case
 
 
 class Status(enum.Enum):

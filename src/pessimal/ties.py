@@ -19,15 +19,14 @@ are tried in their order, and each that can join those with ``c_j = 0`` does.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from pessimal.certificate import certify
+from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
-from pessimal.training.near_optimal import BoxModels
 
 
 def smallest_box(
@@ -37,7 +36,7 @@ def smallest_box(
     w: Vector,
     b: float,
     box: Vector,
-    deadline: float = np.inf,
+    deadline: Deadline = NEVER,
 ) -> Vector:
     """Shrink a box as far as ``(w, b)`` stays inner-optimal.
 
@@ -51,8 +50,8 @@ def smallest_box(
         The model; its score is ``x·w − b``.
     box : ndarray of shape (p,)
         A box in which the model is inner-optimal.
-    deadline : float
-        Time of ``time.perf_counter`` past which no further linear program is begun.
+    deadline : Deadline
+        When no further linear program is begun.
 
     Returns
     -------
@@ -70,7 +69,7 @@ def smallest_box(
         return held  # a model that is optimal in a box is so in any smaller one that holds it
     if _certified(problem, budget, flipped, w, b, held):
         return held
-    if time.perf_counter() > deadline:
+    if deadline.over:
         return box
     share = _least_share(problem, budget, w, b, held, box)
     moved = np.minimum(held + share * (box - held), box)
@@ -84,7 +83,7 @@ def largest_box(
     w: Vector,
     b: float,
     box: Vector,
-    deadline: float = np.inf,
+    deadline: Deadline = NEVER,
 ) -> Vector:
     """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits.
 
@@ -98,8 +97,8 @@ def largest_box(
         The model; its score is ``x·w − b``.
     box : ndarray of shape (p,)
         A box in which the model is inner-optimal.
-    deadline : float
-        Time of ``time.perf_counter`` past which no further feature is tried.
+    deadline : Deadline
+        When no further feature is tried.
 
     Returns
     -------
@@ -120,7 +119,7 @@ def largest_box(
         return box
     enlarged = box.copy()
     for j in np.flatnonzero(box < problem.upper).tolist():
-        if time.perf_counter() > deadline:
+        if deadline.over:
             break
         simplex.set_row(j, 0.0, 0.0)
         if simplex.feasible():

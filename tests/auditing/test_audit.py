@@ -22,9 +22,9 @@ from strategies import boxes, budgets, problems
 
 from pessimal.auditing import AuditReport, audit, clock, extremes
 from pessimal.errors import InvalidInputError, SolverError
+from pessimal.near_optimal.polyhedral.linear_program import row_ranges
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.report.audit_page import audit_sections
-from pessimal.training.near_optimal import row_ranges
 
 TOLERANCE = 1e-6
 

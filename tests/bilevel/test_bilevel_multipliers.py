@@ -10,8 +10,8 @@ from strategies import boxes, budgets, flip_masks, problems
 from pessimal.bilevel.kkt import KKT, find_conflict, kkt
 from pessimal.bilevel.paper import flipped_response, response_at
 from pessimal.certificate import certify
+from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
-from pessimal.training.near_optimal import near_optimal
 
 
 def at_model(

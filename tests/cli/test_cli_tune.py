@@ -10,9 +10,10 @@ import pytest
 from command import Ended, messy_file, messy_table, run_command
 
 from pessimal import Budget, OptimisticSVC, TuningProblem
+from pessimal.limits import NEVER
+from pessimal.near_optimal.polyhedral.linear_program import near_optimal
+from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.tabular import complete_rows, draw_rows, make_recipe, read_source, with_labels
-from pessimal.training.exact import largest_hinge
-from pessimal.training.near_optimal import near_optimal
 from pessimal.workflows import Settings, read_model, tune_table, write_model
 
 SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
@@ -214,7 +215,7 @@ def test_no_single_limit_has_a_smaller_worst_case(one_limit: dict[str, Any]) -> 
     problem = TuningProblem(X[~val], rows.y[~val], X[val], rows.y[val])
     for limit in np.linspace(0.0, 1.0, 21):
         models = near_optimal(problem, problem.box(limit), Budget(relative=0.2))
-        worst = largest_hinge(models, deadline=np.inf)
+        worst = largest_hinge(models, deadline=NEVER)
         assert worst >= one_limit["worst_loss"] - 1e-6
 
 

@@ -42,7 +42,7 @@ FENCE = re.compile(
 PUBLIC = (
     "pessimal",
     "pessimal.datasets",
-    "pessimal.training",
+    "pessimal.near_optimal",
     "pessimal.auditing",
     "pessimal.workflows",
 )

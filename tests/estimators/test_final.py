@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from strategies import boxes, budgets, problems
 
 from pessimal.estimators.final import FINALS, centre, mean, refit
+from pessimal.limits import NEVER, Deadline
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, TuningProblem
-from pessimal.training.near_optimal import BoxModels
 
 
 def seeded() -> np.random.RandomState:
@@ -29,7 +30,7 @@ def test_every_final_model_is_near_optimal(
 ) -> None:
     box = data.draw(boxes(problem))
     for final in FINALS.values():
-        w, b = final(problem, box, budget, seeded(), np.inf)
+        w, b = final(problem, box, budget, seeded(), NEVER)
         assert in_near_optimal_set(problem, w, b, box, budget)
 
 
@@ -66,7 +67,7 @@ def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
     budget, box = Budget(absolute=0.3), np.ones(2)
     with pytest.warns(ConvergenceWarning, match="mean of 1 near-optimal models instead of 60"):
-        w, b = mean(problem, box, budget, seeded(), deadline=-np.inf)
+        w, b = mean(problem, box, budget, seeded(), deadline=Deadline.after(-1.0))
     assert in_near_optimal_set(problem, w, b, box, budget)
 
 

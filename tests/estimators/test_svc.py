@@ -20,8 +20,8 @@ from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic,
 from pessimal.errors import InvalidInputError
 from pessimal.estimators import OptimisticSVC, PessimisticSVC, inputs
 from pessimal.estimators.progress import progress_lines
+from pessimal.limits import Progress
 from pessimal.problem import Matrix, Vector
-from pessimal.search import Progress
 from pessimal.solution import Status
 
 BOTH = pytest.mark.parametrize("Estimator", [OptimisticSVC, PessimisticSVC])

@@ -16,10 +16,10 @@ from strategies import problems
 from pessimal.errors import InvalidInputError
 from pessimal.estimators import PessimisticSVCCV, shared_box
 from pessimal.estimators.shared_box import tune_shared_box
+from pessimal.near_optimal import worst_case
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
-from pessimal.training import worst_case
-from pessimal.views import solve_pessimistic
+from pessimal.solve import solve_pessimistic
 
 BUDGET = Budget(0.2, 0.05)
 

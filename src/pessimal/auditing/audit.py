@@ -7,7 +7,6 @@ loss on the training data and ``L_T*`` its least value in the box.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,9 +24,9 @@ from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.interrupts import deferred_interrupts
 from pessimal.labels import Classes, two_classes
+from pessimal.near_optimal import Trained, least_loss
 from pessimal.problem import Budget, TuningProblem
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
-from pessimal.training import Trained, least_loss
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
 
@@ -291,9 +290,7 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
                 ended.early |= clock.over
             # Half of the time if need be: what the report says of single points depends on them.
             half = clock.after(0.5)
-            ranges = partial(
-                known.find_ranges, lambda at: begin(at) and time.perf_counter() < half, half
-            )
+            ranges = partial(known.find_ranges, lambda at: begin(at) and not half.over, half)
             _attempt(ended, "The score ranges", ranges)
             for k, (name, search) in enumerate(searches):
                 if not begin(name):
@@ -302,7 +299,7 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
                 seconds = clock.share(1.0 / (len(searches) - k))
                 end = clock.after(1.0 / (len(searches) - k))
                 _attempt(ended, f"The {name}", partial(search, seconds))
-                ended.early |= time.perf_counter() >= end
+                ended.early |= end.over
             ranges = partial(known.find_ranges, begin, clock.after(1.0))
             _attempt(ended, "The score ranges", ranges)
     except KeyboardInterrupt:

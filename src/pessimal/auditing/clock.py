@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Self
 
-from pessimal.errors import InvalidInputError
+from pessimal.limits import Deadline, read_time_limit
 
 SECONDS_BETWEEN_LINES = 1.0
 
@@ -21,12 +21,9 @@ class Clock:
     """
 
     def __init__(self, seconds: float | None, verbose: bool = False) -> None:
-        if seconds is not None and not seconds > 0.0:
-            raise InvalidInputError(
-                f"time_limit is {seconds!r}; pass a positive number of seconds or None"
-            )
+        seconds = read_time_limit(seconds)
         self._begun = time.perf_counter()
-        self._deadline = math.inf if seconds is None else self._begun + seconds
+        self._deadline = Deadline.after(seconds)
         self._program = 0.0
         self._at = ""
         self._ended = threading.Event()
@@ -47,18 +44,16 @@ class Clock:
     @property
     def over(self) -> bool:
         """Whether there is no time left for another program."""
-        return time.perf_counter() + self._program > self._deadline
+        return self._program > self._deadline.left
 
     def share(self, part: float) -> float | None:
         """Seconds that are a part of what is left, None without a limit."""
-        if self._deadline == math.inf:
-            return None
-        return max(part * (self._deadline - time.perf_counter()), 1e-9)
+        left = self._deadline.left
+        return None if left == math.inf else max(part * left, 1e-9)
 
-    def after(self, part: float) -> float:
+    def after(self, part: float) -> Deadline:
         """Return the moment when a part of what is left has passed."""
-        seconds = self.share(part)
-        return math.inf if seconds is None else time.perf_counter() + seconds
+        return self._deadline.share(part)
 
     def begin(self, step: str) -> bool:
         """Remember what comes next; return whether there is time for it."""

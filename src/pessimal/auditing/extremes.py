@@ -19,11 +19,12 @@ import numpy as np
 
 from pessimal.auditing.report import ExtremeModel
 from pessimal.fitted import LinearModel
+from pessimal.limits import Deadline
+from pessimal.near_optimal import Trained, WorstCase, best_case, worst_case
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, near_optimal, row_ranges
+from pessimal.near_optimal.polyhedral.program import coarse_ranges
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge, margin_rows
 from pessimal.tolerances import STRICT
-from pessimal.training import Trained, WorstCase, best_case, worst_case
-from pessimal.training.near_optimal import BoxModels, near_optimal, row_ranges
-from pessimal.worst.program import coarse_ranges
 
 
 @dataclass
@@ -121,7 +122,7 @@ class Extremes:
         for end in self.best_loss[: k + 1]:
             end.limit(best.lower_bound)
 
-    def find_ranges(self, running: Callable[[str], bool], deadline: float) -> None:
+    def find_ranges(self, running: Callable[[str], bool], deadline: Deadline) -> None:
         """Find score ranges while there is time: first those that decide who is ambiguous.
 
         Parameters

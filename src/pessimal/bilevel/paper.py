@@ -37,9 +37,9 @@ from scipy.sparse import eye_array
 
 from pessimal.bilevel.kkt import Affine, InnerProgram, Limits
 from pessimal.bilevel.single_level import BigM, SingleLevel, single_level
+from pessimal.near_optimal import least_loss
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge
 from pessimal.tolerances import LP_FEASIBILITY
-from pessimal.training import least_loss
 
 Range = tuple[float, float]
 

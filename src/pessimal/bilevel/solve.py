@@ -31,12 +31,13 @@ from pessimal.bilevel.kkt import find_conflict
 from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import certify
 from pessimal.errors import InvalidInputError, SolverError
+from pessimal.limits import Limits
 from pessimal.lp.highs import WarmProgram
+from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
-from pessimal.search import Limits, search_optimistic, search_pessimistic
 from pessimal.solution import Outcome, Status
+from pessimal.solvers.search import search_optimistic, search_pessimistic
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
-from pessimal.training.near_optimal import near_optimal
 from pessimal.units import Balanced, balance
 
 MULTIPLIER_CAP = 1000.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -26,6 +25,7 @@ from pessimal.estimators.inputs import (
 from pessimal.estimators.rows import Rows
 from pessimal.estimators.scaling import Scaling
 from pessimal.flip import RULES
+from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
 
@@ -148,23 +148,21 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Table(self._scaling.scaled(rows.X), rows.y, weight, self.lower, self.upper)
 
     def _set_final(
-        self, table: Table, box: Vector, random: np.random.RandomState, deadline: float
+        self, table: Table, box: Vector, random: np.random.RandomState, deadline: Deadline
     ) -> None:
         """Train on all rows in the tuned box."""
         every = np.ones(len(table.y), dtype=np.bool_)
         problem = table.problem(every, every)
         self._set_model(*FINALS[self.final](problem, box, self._budget(), random, deadline))
 
-    def _deadline(self, started: float, status: Status) -> float:
+    def _deadline(self, started: float, status: Status) -> Deadline:
         """When the final model should be there: soon after the limit, or after Ctrl-C."""
         if status is Status.INTERRUPTED:
-            return time.perf_counter() + LATE_SECONDS
+            return Deadline.after(LATE_SECONDS)
         if self.time_limit is None:
-            return np.inf
-        return max(
-            started + self.time_limit + LATE_SHARE * self.time_limit,
-            time.perf_counter() + LATE_SECONDS,
-        )
+            return NEVER
+        late = Deadline(started + (1.0 + LATE_SHARE) * self.time_limit)
+        return late.not_within(LATE_SECONDS)
 
     def _warn_unproved(self, status: Status, found: str, remedy: str) -> None:
         warnings.warn(

@@ -9,7 +9,6 @@ Tuning ends with a box; T ∪ V then trains in it. With Ψ the near-optimal set 
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -17,13 +16,14 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import WarmProgram
+from pessimal.near_optimal import least_loss
+from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
-from pessimal.training import least_loss
-from pessimal.training.near_optimal import near_optimal
 
 Final: TypeAlias = Callable[
-    [TuningProblem, Vector, Budget, np.random.RandomState, float], tuple[Vector, float]
+    [TuningProblem, Vector, Budget, np.random.RandomState, Deadline], tuple[Vector, float]
 ]
 """From a problem on all rows, the box, the budget, a source of randomness and a deadline."""
 
@@ -36,7 +36,7 @@ def refit(
     box: Vector,
     budget: Budget,
     random: np.random.RandomState,
-    deadline: float = np.inf,
+    deadline: Deadline = NEVER,
 ) -> tuple[Vector, float]:
     """Return a model of least loss in the box.
 
@@ -57,7 +57,7 @@ def mean(
     box: Vector,
     budget: Budget,
     random: np.random.RandomState,
-    deadline: float = np.inf,
+    deadline: Deadline = NEVER,
 ) -> tuple[Vector, float]:
     """Average the vertices of Ψ in random directions; Ψ is convex, so the average is in it.
 
@@ -75,7 +75,7 @@ def mean(
     vertices = [models.minimise(directions[0])]
     try:
         for direction in directions[1:]:
-            if time.perf_counter() > deadline:
+            if deadline.over:
                 break
             vertices.append(models.minimise(direction))
     except KeyboardInterrupt:
@@ -96,7 +96,7 @@ def centre(
     box: Vector,
     budget: Budget,
     random: np.random.RandomState,
-    deadline: float = np.inf,
+    deadline: Deadline = NEVER,
 ) -> tuple[Vector, float]:
     """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from rich.console import Console
 
-from pessimal.search import Progress
-from pessimal.views import Callback
+from pessimal.limits import Callback, Progress
 
 SECONDS_BETWEEN_LINES = 1.0
 

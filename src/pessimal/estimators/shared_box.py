@@ -23,11 +23,11 @@ import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
+from pessimal.near_optimal import worst_case
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.solution import Status, TuningSolution
+from pessimal.solve import solve_optimistic, solve_pessimistic
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
-from pessimal.training import worst_case
-from pessimal.views import solve_optimistic, solve_pessimistic
 
 UNIFORM_SHARES = (0.0625, 0.125, 0.25, 0.5, 0.75)
 """Boxes with one limit for all features, as shares of the way from lower to upper."""

@@ -27,9 +27,10 @@ from pessimal.estimators.inputs import (
 )
 from pessimal.estimators.progress import progress_lines
 from pessimal.estimators.rows import Distinct, Rows, distinct, divide, draw_validation
+from pessimal.limits import Callback
 from pessimal.problem import Mask, TuningProblem, Vector
 from pessimal.solution import TuningSolution
-from pessimal.views import Callback, Method, Solver, TieBreak
+from pessimal.solve import Method, Solver, TieBreak
 
 
 class SplitClassifier(BoxClassifier):

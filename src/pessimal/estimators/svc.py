@@ -14,10 +14,11 @@ from pessimal.estimators.base import FLIP
 from pessimal.estimators.final import FINALS
 from pessimal.estimators.inputs import read_groups
 from pessimal.estimators.split import SplitClassifier
-from pessimal.minimax.groups import GroupsSpec
+from pessimal.limits import Callback
 from pessimal.problem import TuningProblem
 from pessimal.solution import TuningSolution
-from pessimal.views import Callback, Inner, solve_optimistic, solve_pessimistic
+from pessimal.solve import Inner, solve_optimistic, solve_pessimistic
+from pessimal.solvers.minimax.groups import GroupsSpec
 
 TIME_LIMIT = 10.0
 """Seconds that tuning may take by default."""

@@ -14,7 +14,6 @@ the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 
 import highspy
@@ -22,6 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from pessimal.errors import SolverError
+from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Mask, Matrix, Vector, power_of_two
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, ROUNDING
 
@@ -146,7 +146,7 @@ class WarmProgram:
             )
         return self.point()
 
-    def solve(self, deadline: float = np.inf) -> bool:
+    def solve(self, deadline: Deadline = NEVER) -> bool:
         """Run until an optimum is found or the deadline has passed; return whether one was."""
         status = self._run(deadline)
         ends = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
@@ -170,9 +170,9 @@ class WarmProgram:
         """Return whether any point satisfies the program."""
         return self.solve()
 
-    def _run(self, deadline: float) -> highspy.HighsModelStatus:
-        if deadline < np.inf:  # HiGHS counts the seconds of all its runs
-            left = max(0.0, deadline - time.perf_counter())
+    def _run(self, deadline: Deadline) -> highspy.HighsModelStatus:
+        if deadline.moment < np.inf:  # HiGHS counts the seconds of all its runs
+            left = max(0.0, deadline.left)
             self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         return _run(self._highs)
 

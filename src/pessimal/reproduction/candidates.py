@@ -26,12 +26,12 @@ from sklearn.svm import LinearSVC
 
 from pessimal.fitted import read_linear_model
 from pessimal.flip import flip_mask
+from pessimal.near_optimal import WorstCase, worst_case
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.reproduction.study import Row, Value
 from pessimal.solution import TuningSolution
+from pessimal.solve import solve_optimistic, solve_pessimistic
 from pessimal.ties import largest_box
-from pessimal.training import WorstCase, worst_case
-from pessimal.views import solve_optimistic, solve_pessimistic
 
 PLAIN = "LogisticRegression()"
 SEARCHED = ("LogisticRegression, C searched", "LinearSVC, C searched")

@@ -20,8 +20,8 @@ from pessimal.fitted import LinearModel, read_linear_model
 from pessimal.problem import Mask, Matrix, TuningProblem
 from pessimal.reproduction.candidates import Candidate
 from pessimal.solution import TuningSolution
+from pessimal.solve import solve_optimistic
 from pessimal.tolerances import AT_BREAKPOINT
-from pessimal.views import solve_optimistic
 
 LOADERS = {"cancer": load_cancer, "diabetes": load_diabetes}
 DATA_SETS = tuple(LOADERS)

@@ -19,9 +19,10 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
-from pessimal.minimax.groups import GroupsSpec
 from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
+from pessimal.solve import Inner
+from pessimal.solvers.minimax.groups import GroupsSpec
 from pessimal.tabular import (
     CompleteRows,
     Labelled,
@@ -33,7 +34,6 @@ from pessimal.tabular import (
     make_recipe,
     require_both_classes,
 )
-from pessimal.views import Inner
 from pessimal.workflows.model import Fact, TunedModel
 
 View: TypeAlias = Literal["pessimistic", "optimistic"]

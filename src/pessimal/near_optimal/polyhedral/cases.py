@@ -1,0 +1,239 @@
+"""Exact worst cases of many boxes of one problem, each starting from the last.
+
+For a box w̄ the near-optimal set is ``Ψ = {|w| ≤ w̄, L_T ≤ (1 + ε)·L_T*(w̄) + δ}``. Two warm linear
+programs serve: one trains, the other holds Ψ. Both are in balanced units; boxes and models here are
+in those of the problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from pessimal.errors import SolverError
+from pessimal.interrupts import deferred_interrupts
+from pessimal.limits import NEVER, Deadline
+from pessimal.lp.codes import OPTIMAL
+from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
+from pessimal.near_optimal.polyhedral.program import (
+    coarse_ranges,
+    merged,
+    near_optimal_program,
+    training_program,
+)
+from pessimal.near_optimal.polyhedral.tree import LossTree
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
+from pessimal.tolerances import CUTOFF, MEMBER
+from pessimal.units import balance
+
+_NODES_BETWEEN_LOOKS = 10
+"""How far compiled code runs before the clock and Ctrl-C are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Least training loss of a box, its model, and how fast it falls as the box widens."""
+
+    loss: float
+    u: Vector
+    rates: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """A model ``u = (w, b)`` of Ψ, its validation loss, and a bound on the loss of all of Ψ."""
+
+    u: Vector
+    value: float
+    upper_bound: float
+    nodes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """Largest loss on fixed hinges, with its rates in the box and in the training limit."""
+
+    value: float
+    box_rates: Vector
+    limit_rate: float
+
+
+class WorstCases:
+    """Worst cases over Ψ(w̄) for one problem and budget, box after box.
+
+    The loss is the hinge or, given a `threshold`, the weight of the margins no larger than that.
+    """
+
+    def __init__(
+        self, problem: TuningProblem, budget: Budget, threshold: float | None = None
+    ) -> None:
+        self.problem = problem
+        self.budget = budget
+        balanced = balance(problem)
+        self._factor = balanced.factor
+        rows, weight, self._which = merged(
+            margin_rows(balanced.problem.X_val, problem.y_val), problem.val_weight
+        )
+        self._watch = Watch()
+        self._balanced = balanced.problem
+        self._training: dict[float, Simplex] = {}
+        self._models = near_optimal_program(balanced.problem, budget, rows, self._watch)
+        if threshold is None:
+            self._tree = LossTree(self._models, weight, 1.0, False, 0.0)
+        else:
+            # Counts of points that all weigh the same differ by whole points.
+            same = np.ptp(problem.val_weight) <= CUTOFF / problem.n_val**2
+            step = 1.0 / problem.n_val if same else 0.0
+            self._tree = LossTree(self._models, weight, threshold, True, step)
+
+    def train(self, box: Vector) -> Training:
+        """Least training loss in a box; a small one is minimised again in its own unit."""
+        unit = 1.0
+        while True:
+            training = self._train_in(unit, box)
+            last, unit = unit, self.problem.loss_unit(training.loss)
+            if unit >= last:
+                return training
+
+    def _train_in(self, unit: float, box: Vector) -> Training:
+        if unit not in self._training:
+            self._training[unit] = training_program(self._balanced, self.budget, unit, self._watch)
+        simplex = self._training[unit]
+        for j, limit in enumerate(self._factor * box):
+            simplex.set_bounds(j, -limit, limit)
+        if simplex.solve(np.inf) != OPTIMAL:
+            raise SolverError("training stalled")
+        rates = unit * self._factor * np.abs(simplex.multipliers()[: len(box)])
+        # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,
+        # and with their rounding no model at all might train within the limit.
+        u = self._in_box(simplex.values()[: len(box) + 1], box)
+        return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates)
+
+    def limit(self, box: Vector) -> float:
+        """Largest training loss of a near-optimal model of a box."""
+        return self.problem.training_limit(self.budget, self.train(box).loss)
+
+    def worst(
+        self,
+        box: Vector,
+        limit: float,
+        enough: float = np.inf,
+        deadline: Deadline = NEVER,
+        node_limit: int | None = None,
+        inner: Vector | None = None,
+    ) -> Worst:
+        """Largest loss, or any that is `enough`, among the models within a limit.
+
+        Past the deadline, the worst model so far and what is proved by then. `inner` is a model
+        far within the limit, by default one that trains best.
+        """
+        inner = self.train(box).u if inner is None else inner
+        self.begin(box, limit, inner, enough)
+        self.run(deadline, node_limit)
+        return self.known()
+
+    def begin(self, box: Vector, limit: float, inner: Vector, enough: float = np.inf) -> None:
+        """Set out for the worst case of a box; `run` goes on with it, and `known` is valid at once.
+
+        `inner` is a model within the limit.
+        """
+        if self.problem.train_loss(inner[:-1], float(inner[-1])) > self._most(limit):
+            raise SolverError("no model was found that trains within the limit")
+        self._move_to(box, limit, inner)
+        self._box, self._limit, self._inner = box, limit, inner
+        self._tree.start(enough)
+
+    def run(self, deadline: Deadline = NEVER, node_limit: int | None = None) -> None:
+        """Search until the worst case is proved, a limit is reached or Ctrl-C comes."""
+        left = np.inf if node_limit is None else node_limit
+        with self._stopping(deadline) as stops:
+            self._narrow(stops)
+            while left > 0 and self._tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
+                left -= _NODES_BETWEEN_LOOKS
+                if stops():
+                    break
+
+    def known(self) -> Worst:
+        """Return the worst model so far, and what is proved by now."""
+        tree = self._tree
+        u = self._member(self._in_box(tree.worst_model(), self._box), self._inner, self._limit)
+        bound = tree.upper_bound()
+        if tree.counts:
+            if tree.step > 0.0:
+                bound = tree.step * np.floor((bound + CUTOFF) / tree.step)
+            return Worst(u, tree.best, max(tree.best, bound), tree.nodes)
+        value = self.problem.val_loss(u[:-1], float(u[-1]))
+        return Worst(u, value, max(value, bound), tree.nodes)
+
+    def glance(self, box: Vector, limit: float, deadline: Deadline = NEVER) -> float:
+        """Loss of a bad model within a limit, found by ascent from the ends of the ranges."""
+        self.begin(box, limit, self.train(box).u)
+        with self._stopping(deadline) as stops:
+            self._narrow(stops)
+        return self._tree.best
+
+    @contextmanager
+    def _stopping(self, deadline: Deadline) -> Iterator[Callable[[], bool]]:
+        """Stop compiled code at a deadline or Ctrl-C, which is raised when all is whole again."""
+        with deferred_interrupts() as interrupts:
+
+            def stops() -> bool:
+                return interrupts.pending or deadline.over
+
+            self._watch.begin(stops)
+            try:
+                yield stops
+            finally:
+                self._watch.dismiss()
+            if self._watch.error is not None:
+                raise self._watch.error
+            interrupts.deliver()
+
+    def _narrow(self, stops: Callable[[], bool]) -> None:
+        """Find the ranges, of as many points as there is time for."""
+        tree = self._tree
+        while tree.narrow():
+            if stops():
+                rows = margin_rows(self.problem.X_val, self.problem.y_val)
+                ranges = coarse_ranges(self.problem, self._box, self._limit, rows)
+                first = np.unique(self._which, return_index=True)[1]
+                tree.hold(*(end[first] for end in ranges))
+                return
+
+    def _move_to(self, box: Vector, limit: float, inner: Vector) -> None:
+        scaled = np.append(self._factor * inner[:-1], inner[-1])
+        self._models.move_to(self._factor * box, limit, self.problem.loss_unit(limit), scaled)
+
+    def _in_box(self, u: Vector, box: Vector) -> Vector:
+        """In the units of the problem, and without what rounding adds to the box."""
+        return np.append(np.clip(u[:-1] / self._factor, -box, box), u[-1])
+
+    def _member(self, u: Vector, inner: Vector, limit: float) -> Vector:
+        """Pull a model back towards one that trains well until it trains within the limit."""
+        trained = self.problem.train_loss(inner[:-1], float(inner[-1]))
+        while (loss := self.problem.train_loss(u[:-1], float(u[-1]))) > self._most(limit):
+            # The loss is convex, so on the way it is no more than on the chord.
+            u = inner + max(0.0, limit - trained) / (loss - trained) * (u - inner)
+        return u
+
+    def _most(self, limit: float) -> float:
+        """Training loss that is within a limit but for rounding."""
+        return limit + MEMBER * self.problem.loss_unit(limit)
+
+    def scenario(self, box: Vector, limit: float, active: Mask) -> Scenario:
+        """Largest loss within a limit when only the `active` hinges count, linear ones."""
+        self._move_to(box, limit, self.train(box).u)
+        weight = np.zeros(self._models.n_val)
+        np.add.at(weight, self._which, self.problem.val_weight * active)
+        value = self._models.scenario(weight)
+        rates = self._factor * self._models.box_rates()
+        return Scenario(value, rates, self._models.limit_rate())
+
+    def active(self, u: Vector) -> Mask:
+        """Return which validation points have an active hinge at a model."""
+        margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
+        return np.asarray(margins < 1.0)

@@ -1,0 +1,261 @@
+"""Training in a box, and the near-optimal set Ψ: all models of the box that train well enough.
+
+The training problem is the paper's eq. (boxSVM): least ``L_T(w, b)`` with ``|w_j| ≤ w̄_j``. With
+``L_T*`` its value, ``Ψ(w̄) = {(w, b) in the box: L_T ≤ (1 + ε)·L_T* + δ}`` is a polytope (both
+classes are in T, so the budget bounds b). Whatever is linear or convex over Ψ is a linear program:
+the best validation loss, and the range of the score at a point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
+
+from pessimal.limits import NEVER, Deadline, read_time_limit
+from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.near_optimal.polyhedral.program import coarse_ranges, intercept_range
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
+
+TRAINING_SECONDS = 0.5
+"""How long training may take past a deadline."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model ``(w, b)`` of least training loss in a box, that loss, and a bound on the least."""
+
+    value: float
+    w: Vector
+    b: float
+    lower_bound: float
+
+
+def least_loss(problem: TuningProblem, box: ArrayLike, time_limit: float | None = None) -> Trained:
+    """Train in a box: the paper's eq. (boxSVM).
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    box : float or array-like of shape (p,)
+        The hyperparameters w̄.
+    time_limit : float, optional
+        Seconds after which the best model so far is returned; half a second it has in any case.
+
+    Returns
+    -------
+    Trained
+        Least training loss and a model ``(w, b)`` that has it; the score is ``x·w − b``. No model
+        of the box has a loss below the `lower_bound`.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[2.0]], [1])
+    >>> least_loss(problem, 1.0).value
+    0.5
+    """
+    deadline = Deadline.after(read_time_limit(time_limit))
+    return BoxModels(problem, problem.box(box)).least_loss(deadline)
+
+
+def score_range(
+    problem: TuningProblem,
+    box: ArrayLike,
+    budget: Budget | None = None,
+    X: ArrayLike | None = None,
+) -> tuple[Vector, Vector]:
+    """Least and largest score that near-optimal models of a box give to each row of X.
+
+    A row whose range straddles 0 is one on which equally good models disagree.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    box : float or array-like of shape (p,)
+        The hyperparameters w̄.
+    budget : Budget, optional
+        How far from optimal a model may train; by default not at all.
+    X : array-like of shape (n, p), optional
+        Points to score; by default the validation set.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[3.0]], [1])
+    >>> low, high = score_range(problem, 1.0, Budget(absolute=0.5))
+    >>> float(low[0].round(6)), float(high[0].round(6))
+    (1.0, 4.0)
+    """
+    points = problem.X_val if X is None else feature_rows("X", X, problem.n_features)
+    rows = margin_rows(points, np.ones(len(points)))
+    low, high, _ = row_ranges(near_optimal(problem, problem.box(box), budget), rows)
+    return low, high
+
+
+class BoxModels:
+    """The models ``u = (w, b)`` of a box as a linear program, kept warm in HiGHS.
+
+    Columns ``(u, ξ, v)`` with ``ξ`` the hinges of T and ``v`` those of further points, given by
+    their margin rows; the last row is the training loss, without limit at first.
+    """
+
+    def __init__(self, problem: TuningProblem, box: Vector, others: Matrix | None = None) -> None:
+        self.problem = problem
+        self.box = box
+        self.training_limit = np.inf
+        margins = margin_rows(problem.X_train, problem.y_train)
+        if others is not None:
+            margins = np.vstack([margins, others])
+        self.program = _hinge_program(problem, box, margins)
+        self._reach = np.abs(margins[:, :-1]) @ box
+        self._unit = 1.0  # of the training loss in its row
+        self._simplex = WarmProgram(self.program)
+
+    def minimise(
+        self,
+        model_cost: Vector | None = None,
+        train_cost: Vector | None = None,
+        hinge_cost: Vector | None = None,
+    ) -> Vector:
+        """Return ``(w, b)`` of least cost, given the costs of u, ξ and v (0 by default)."""
+        self._set_cost(model_cost, train_cost, hinge_cost)
+        self._simplex.minimise()
+        return self._model()
+
+    def least_loss(self, deadline: Deadline = NEVER) -> Trained:
+        """Train: the paper's eq. (boxSVM). Past the deadline, the best model so far.
+
+        A small loss is minimised again in its own unit, for tolerances are absolute. Some time it
+        has in any case: without training there is little to say.
+        """
+        deadline = deadline.not_within(TRAINING_SECONDS)
+        trained = Trained(1.0, np.zeros(len(self.box)), 0.0, 0.0)  # as model 0 does
+        unit = 1.0
+        while True:
+            self._set_cost(None, self.problem.train_weight / unit, None)
+            self._simplex.solve(deadline)
+            u = self._model()
+            value = self.problem.train_loss(u[:-1], float(u[-1]))
+            if value < trained.value:
+                trained = replace(trained, value=value, w=u[:-1], b=float(u[-1]))
+            bound = unit * self._simplex.lower_bound(*self._limits(trained.value))
+            bound = min(max(trained.lower_bound, bound), trained.value)
+            trained = replace(trained, lower_bound=bound)
+            last, unit = unit, self.problem.loss_unit(trained.value)
+            if unit >= last:
+                return trained
+
+    def least(
+        self,
+        model_cost: Vector | None = None,
+        hinge_cost: Vector | None = None,
+        deadline: Deadline = NEVER,
+    ) -> tuple[Vector | None, float]:
+        """Return a model of least cost, if there was time, and a bound on the cost of all."""
+        self._set_cost(model_cost, None, hinge_cost)
+        solved = self._simplex.solve(deadline)
+        bound = self._simplex.lower_bound(*self._limits(self.training_limit))
+        return self._model() if solved else None, bound
+
+    def limit_training(self, limit: float) -> None:
+        """Keep only the models with ``L_T ≤ limit``."""
+        self.training_limit = limit
+        last = len(self.program.row_upper) - 1
+        unit = self.problem.loss_unit(limit)
+        rescaled = self._unit / unit
+        self.program.row_upper[last] = limit / unit
+        if rescaled == 1.0:
+            self._simplex.set_row(last, -np.inf, limit / unit)
+            return
+        # In the unit of the limit the tolerance of its row is relative.
+        self._unit = unit
+        scale = np.ones(last + 1)
+        scale[last] = rescaled
+        matrix = csr_array(diags_array(scale) @ self.program.matrix)
+        self.program = replace(self.program, matrix=matrix)
+        self._simplex = WarmProgram(self.program)
+
+    def _set_cost(
+        self, model_cost: Vector | None, train_cost: Vector | None, hinge_cost: Vector | None
+    ) -> None:
+        first_hinge = self.problem.n_features + 1
+        first_other = first_hinge + self.problem.n_train
+        cost = np.zeros(len(self.program.cost))
+        if model_cost is not None:
+            cost[:first_hinge] = model_cost
+        if train_cost is not None:
+            cost[first_hinge:first_other] = train_cost
+        if hinge_cost is not None:
+            cost[first_other:] = hinge_cost
+        self._simplex.set_cost(cost)
+
+    def _model(self) -> Vector:
+        u = self._simplex.point()[: len(self.box) + 1]
+        u[:-1] = np.clip(u[:-1], -self.box, self.box)
+        return u
+
+    def _limits(self, limit: float) -> tuple[Vector, Vector]:
+        """Finite limits on all columns, which no model that trains within `limit` exceeds."""
+        low, high = intercept_range(self.problem, self.box, limit)
+        hinges = 1.0 + self._reach + max(-low, high)
+        lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
+        return lower, np.concatenate([self.box, [high], hinges])
+
+
+def near_optimal(
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget | None,
+    others: Matrix | None = None,
+    deadline: Deadline = NEVER,
+) -> BoxModels:
+    """Return Ψ: the models of the box within the training budget.
+
+    Past the deadline a set that holds Ψ: its budget is that of the best model trained by then.
+    """
+    models = BoxModels(problem, box, others)
+    least = models.least_loss(deadline).value
+    models.limit_training(problem.training_limit(budget or Budget(), least))
+    return models
+
+
+def row_ranges(
+    models: BoxModels, rows: Matrix, deadline: Deadline = NEVER
+) -> tuple[Vector, Vector, Matrix]:
+    """Range of each linear form ``rows·u`` over Ψ, and the models at its ends.
+
+    No model of Ψ leaves a range. Past the deadline, the remaining ones are coarse and have no
+    models at their ends.
+    """
+    low, high = coarse_ranges(models.problem, models.box, models.training_limit, rows)
+    ends: list[Vector] = []
+    for k, row in enumerate(rows):
+        if deadline.over:
+            break
+        at_low, least = models.least(row, deadline=deadline)
+        at_high, most = models.least(-row, deadline=deadline)
+        low[k], high[k] = max(low[k], least), min(high[k], -most)
+        if at_low is None or at_high is None:
+            break
+        ends += at_low, at_high
+    return low, high, np.array(ends).reshape(-1, rows.shape[1])
+
+
+def _hinge_program(problem: TuningProblem, box: Vector, margins: Matrix) -> LinearProgram:
+    """Write ``margins·u + hinge ≥ 1`` and, in the last row, the training loss."""
+    n_hinges = len(margins)
+    loss = np.zeros((1, len(box) + 1 + n_hinges))
+    loss[0, len(box) + 1 : len(box) + 1 + problem.n_train] = problem.train_weight
+    return LinearProgram(
+        cost=np.zeros(loss.shape[1]),
+        matrix=vstack([hstack([csr_array(margins), eye_array(n_hinges)]), csr_array(loss)], "csr"),
+        row_lower=np.append(np.ones(n_hinges), -np.inf),
+        row_upper=np.full(n_hinges + 1, np.inf),
+        lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
+        upper=np.concatenate([box, np.full(1 + n_hinges, np.inf)]),
+    )

@@ -1,0 +1,105 @@
+"""The two linear programs of a tuning problem in a box: training, and the models near its optimum.
+
+Both have the variables ``u = (w, b)``. Rows get bounds that no model of interest exceeds. The model
+0 has training loss 1, so no box needs a training limit above ``1 + ε + δ``; then a training point
+of weight ω has a hinge of at most ``limit/ω``, which at a positive point keeps b below
+``limit/ω − 1 + Σ|x_j|·upper_j`` and at a negative one above the opposite. So does a whole class,
+of weight ω together, with its mean for x.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pessimal.lp.program import KinkedProgram
+from pessimal.lp.simplex import Simplex
+from pessimal.lp.watch import Watch
+from pessimal.near_optimal.polyhedral.models import Models
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
+
+SPARE_CUTS = 10
+"""Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
+
+
+def training_program(problem: TuningProblem, budget: Budget, unit: float, watch: Watch) -> Simplex:
+    """Minimise the training loss in a unit: rows are the margins of T, with a kink at 1."""
+    rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
+    low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
+    reach = np.abs(rows[:, :-1]) @ problem.upper + max(-low, high)
+    q, n = rows.shape[1], len(rows)
+    return Simplex(
+        KinkedProgram(
+            A=rows,
+            low=np.concatenate([-problem.upper, [low], -reach]),
+            high=np.concatenate([problem.upper, [high], reach]),
+            slope_left=np.concatenate([np.zeros(q), -weight / unit]),
+            slope_right=np.zeros(q + n),
+            kink=np.concatenate([np.zeros(q), np.ones(n)]),
+        ),
+        watch,
+    )
+
+
+def near_optimal_program(
+    problem: TuningProblem, budget: Budget, val_rows: Matrix, watch: Watch
+) -> Models:
+    """Rows are margins of V, then room for cuts and an objective cut."""
+    q = val_rows.shape[1]
+    low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
+    b_limit = max(-low, high)
+    val_reach = np.abs(val_rows[:, :-1]) @ problem.upper + b_limit
+    n_cuts = q + SPARE_CUTS
+    train_reach = float(problem.train_weight @ np.abs(problem.X_train) @ problem.upper) + b_limit
+    local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
+    size = q + len(val_rows) + len(local_reach)
+    program = KinkedProgram(
+        A=np.vstack([val_rows, np.zeros((len(local_reach), q))]),
+        low=np.concatenate([-problem.upper, [low], -val_reach, -local_reach]),
+        high=np.concatenate([problem.upper, [high], val_reach, local_reach]),
+        slope_left=np.zeros(size),
+        slope_right=np.zeros(size),
+        kink=np.zeros(size),
+        n_local=len(local_reach),
+    )
+    rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
+    return Models(program, rows, weight, watch)
+
+
+def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.intp]]:
+    """Return the distinct rows with their weights added up, and which of them each row is.
+
+    Examples
+    --------
+    >>> rows, weight, which = merged(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
+    >>> rows.tolist(), weight.tolist(), which.tolist()
+    ([[1.0], [2.0]], [1.0, 2.0], [1, 0, 1])
+    """
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    if len(distinct) == len(rows):  # as they came
+        return rows, weight, np.arange(len(rows))
+    return distinct, np.bincount(which, weight).astype(np.float64), which
+
+
+def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
+    """Least and largest b that the box and a training limit allow, and perhaps a little more."""
+    seen = problem.train_weight > 0.0
+    X, y, weight = problem.X_train[seen], problem.y_train[seen], problem.train_weight[seen]
+    reach = limit / weight - 1.0 + np.abs(X) @ box
+    ends = []
+    for label in (-1.0, 1.0):
+        share = np.where(y == label, weight, 0.0)
+        total = share.sum()
+        together = limit / total - 1.0 + np.abs(share / total @ X) @ box
+        ends.append(float(min(reach[y == label].min(), together)))
+    return -ends[0], ends[1]
+
+
+def coarse_ranges(
+    problem: TuningProblem, box: Vector, limit: float, rows: Matrix
+) -> tuple[Vector, Vector]:
+    """Bound linear forms ``rows·(w, b)`` from the box and a training limit alone."""
+    by_intercept = rows[:, -1:] * np.array(intercept_range(problem, box, limit))
+    by_weights = np.abs(rows[:, :-1]) @ box
+    return by_intercept.min(axis=1) - by_weights, by_intercept.max(axis=1) + by_weights

@@ -1,0 +1,44 @@
+cimport cython
+from pessimal.near_optimal.polyhedral.models cimport Models
+
+cdef int OPTIMAL, INFEASIBLE, CUT_OFF
+cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK
+cdef Py_ssize_t MOST_SHRINKS
+
+
+cdef class LossTree:
+    cdef readonly Models models
+    cdef readonly double best, enough, closed_bound, widest, promising, constant
+    cdef readonly double threshold, step, least_gain
+    cdef readonly bint counts
+    cdef readonly Py_ssize_t nodes, depth, shrinks, point
+    cdef bint waiting
+    cdef const double[::1] weight
+    cdef double[::1] u, cost, low, high, inner_margin, bound
+    cdef Py_ssize_t[::1] split, below_first, begun
+
+    cpdef void start(self, double enough)
+    @cython.locals(before=double)
+    cpdef bint narrow(self)
+    cpdef void hold(self, const double[::1] low, const double[::1] high)
+    cpdef bint advance(self, Py_ssize_t n_nodes)
+    cpdef double upper_bound(self)
+    @cython.locals(at=double)
+    cdef void exclude_smaller_losses(self)
+    @cython.locals(total=double)
+    cdef double loss_of_lows(self)
+    cdef double loss(self, Py_ssize_t k, double margin)
+    @cython.locals(loss=double)
+    cdef bint find_range(self, Py_ssize_t k)
+    cdef void keep_ranges(self)
+    @cython.locals(total=double, margin=double)
+    cdef double evaluate(self, double share)
+    @cython.locals(loss=double, grown=double, active_below=double)
+    cdef void ascend(self)
+    @cython.locals(parent=double, bound=double)
+    cdef void examine(self)
+    @cython.locals(at=double, low=double, high=double, weight=double, fall=double, slope=double)
+    cdef void charge_envelopes(self)
+    @cython.locals(found=Py_ssize_t, largest=double, gap=double, margin=double, beyond=double, envelope=double)
+    cdef Py_ssize_t loosest(self)
+    cdef bint next_child(self)

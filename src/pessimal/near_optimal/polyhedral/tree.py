@@ -1,0 +1,350 @@
+"""Branch and bound on the validation points: the largest loss over a set of models.
+
+The loss of a point depends on its margin and has one breakpoint θ, above which it is 0. Below, the
+hinge is ``θ − margin`` (θ = 1), and a counted point costs 1 (θ = 0: a wrong label). The sum over V
+is not concave, so its maximum is sought over the two pieces of every point. With
+``low_k ≤ margin_k ≤ high_k`` over the set (two linear programs per point), a loss is at most its
+*concave envelope* over that range, and the sum of envelopes is a linear program that bounds the
+loss. Where the envelope is furthest above its loss the set is split at ``margin_k = θ``; on either
+side that envelope is exact.
+
+Every optimum of a linear program, or a point on the way to it, is a model of the set, so its loss
+is attained. From a promising one, *ascent* holds the active hinges fixed, solves the linear program
+and repeats: rarely is anything better left for the tree to find, only to be excluded. What is left
+to exclude are models with a larger loss than the largest met; that shrinks the ranges once more,
+before the first split.
+
+With hundreds of points the ranges take longer than anyone may want to wait, so they are found one
+point at a time, and coarse ones will do for the rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL
+from pessimal.near_optimal.polyhedral.models import Models
+from pessimal.problem import Vector
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
+
+INF = np.inf
+MOST_SHRINKS = 6  # times the ranges are found again, given the largest loss met
+ENOUGH_SHRUNK = 0.8  # ranges that kept this share of their width are left as they are
+PROMISING = 0.9  # ascent starts from a point that has this share of the largest loss so far
+
+
+class LossTree:
+    """Depth-first search for the worst of the models; resumable after any range and any node.
+
+    `start`, then `narrow` until all ranges are found or `hold` what there is of them, then
+    `advance` until no node is left. `best` is the largest loss met, `u` its model. The search is
+    over once `best` reaches `enough`. Losses that differ by less than `step` are the same.
+    """
+
+    def __init__(
+        self, models: Models, weight: Vector, threshold: float, counts: bool, step: float
+    ) -> None:
+        n = models.n_val
+        self.models = models
+        self.weight = weight
+        self.threshold = threshold
+        self.counts = counts
+        self.step = step
+        self.least_gain = max(CUTOFF, step - CUTOFF)
+        self.best = -INF
+        self.enough = INF
+        self.u = np.zeros(models.q)
+        self.nodes = 0
+        self.closed_bound = -INF  # largest bound of a node that was closed or given up
+        self.widest = 0.0  # how far envelopes may exceed their losses, in all
+        # Where the ranges are being found: how often they have been shrunk, the next point, and
+        # the largest loss from which ascent has started this time.
+        self.shrinks = 0
+        self.point = 0
+        self.promising = -INF
+        self.constant = 0.0  # the envelopes are this less the costs of the linear program
+        self.cost = np.zeros(n)
+        self.low = np.zeros(n)
+        self.high = np.zeros(n)
+        self.inner_margin = np.zeros(n)
+        # The open levels: which point is split, its range, the bound, and how many of its two
+        # children have begun, the lower side first or last. One more node may wait below them.
+        self.waiting = False
+        self.depth = 0
+        self.split = np.zeros(n + 1, np.intp)
+        self.below_first = np.zeros(n + 1, np.intp)
+        self.begun = np.zeros(n + 1, np.intp)
+        self.bound = np.zeros(n + 1)
+
+    def start(self, enough: float) -> None:
+        """Begin anew at the root of the set that the models hold now, with its inner model."""
+        models = self.models
+        self.best = -INF
+        self.enough = enough
+        self.nodes = 0
+        self.closed_bound = -INF
+        self.depth = 0
+        self.waiting = True
+        self.widest = INF
+        self.shrinks = 0
+        self.point = 0
+        self.promising = -INF
+        for k in range(models.n_val):
+            self.low[k] = models.low[models.q + k]
+            self.high[k] = models.high[models.q + k]
+            self.inner_margin[k] = 0.0
+            for j in range(models.q):
+                self.inner_margin[k] += models.A[k, j] * models.inner[j]
+        self.evaluate(0.0)
+
+    def narrow(self) -> bool:
+        """Find the range of one more validation margin; return whether to call again."""
+        models = self.models
+        if self.point < models.n_val:
+            self.waiting = self.find_range(self.point)
+            self.point += 1
+            if not self.waiting:  # no model is left that loses more
+                self.closed_bound = max(self.closed_bound, self.best + LP_FEASIBILITY)
+                models.drop_objective_cut()
+            return self.waiting
+        before = self.widest
+        self.keep_ranges()
+        if (
+            self.counts
+            or self.shrinks == MOST_SHRINKS
+            or self.best >= self.enough
+            or self.widest == 0.0
+            or (self.shrinks > 0 and self.widest > ENOUGH_SHRUNK * before)
+        ):
+            models.drop_objective_cut()
+            return False
+        self.exclude_smaller_losses()
+        self.shrinks += 1
+        self.point = 0
+        self.promising = -INF
+        return True
+
+    def hold(self, low: Vector, high: Vector) -> None:
+        """Find no more ranges: where none was found these hold, and are coarse."""
+        for k in range(self.models.n_val):
+            self.low[k] = max(self.low[k], low[k])
+            self.high[k] = min(self.high[k], high[k])
+        self.keep_ranges()
+        self.models.drop_objective_cut()
+
+    def exclude_smaller_losses(self) -> None:
+        """Ask of the models that the sum of chords reach the largest loss met."""
+        models = self.models
+        self.charge_envelopes()
+        at = 0.0
+        for j in range(models.q):
+            models.normal[j] = 0.0
+        for k in range(models.n_val):
+            slope = models.slope_left[models.q + k]
+            at += slope * models.kink[models.q + k]
+            for j in range(models.q):
+                models.normal[j] += slope * models.A[k, j]
+        models.add_objective_cut(at - self.best)
+
+    def advance(self, n_nodes: int) -> bool:
+        """Examine up to `n_nodes` nodes; return whether any is left."""
+        for _ in range(n_nodes):
+            if not self.waiting or self.best >= self.enough:
+                return False
+            self.nodes += 1
+            self.examine()
+            self.waiting = self.next_child()
+        return self.waiting and self.best < self.enough
+
+    def upper_bound(self) -> float:
+        """No model of the set has a larger loss than this."""
+        bound = max(self.best, self.closed_bound)
+        if self.waiting and self.depth == 0:
+            return max(bound, self.loss_of_lows())
+        for level in range(self.depth):
+            if self.begun[level] < 2 or (self.waiting and level == self.depth - 1):
+                bound = max(bound, self.bound[level])
+        return bound
+
+    def loss_of_lows(self) -> float:
+        """Return the loss if every margin were at the lower end of its range: none is larger."""
+        total = 0.0
+        for k in range(self.models.n_val):
+            total += self.loss(k, self.low[k])
+        return total
+
+    def loss(self, k: int, margin: float) -> float:
+        """Loss of point `k` at a margin; one on the threshold, but for rounding, counts."""
+        if self.counts:
+            return self.weight[k] if margin <= self.threshold + LP_FEASIBILITY else 0.0
+        return self.weight[k] * max(0.0, self.threshold - margin)
+
+    def find_range(self, k: int) -> bool:
+        """Find the range of the margin of point `k`; return whether there is any model."""
+        models = self.models
+        for side in range(2):
+            # A margin on one side of its breakpoint has an envelope that is exact.
+            if self.low[k] >= self.threshold or self.high[k] <= self.threshold:
+                continue
+            self.cost[k] = 1.0 if side == 0 else -1.0
+            status = models.optimise_scenario(self.cost)
+            self.cost[k] = 0.0
+            if status == INFEASIBLE:
+                if self.shrinks > 0:
+                    return False
+                continue  # rounding: `inner` is in the set
+            # The objective, ±(margin − 1), is a bound whatever became of the point.
+            if side == 0:
+                self.low[k] = max(self.low[k], 1.0 + models.objective)
+            else:
+                self.high[k] = min(self.high[k], 1.0 - models.objective)
+            loss = self.evaluate(models.share)
+            if loss > self.promising and status == OPTIMAL:
+                self.promising = loss
+                self.ascend()
+        return True
+
+    def keep_ranges(self) -> None:
+        """Let the ranges be bounds of the models, and see how far chords may exceed hinges."""
+        models = self.models
+        self.widest = 0.0
+        for k in range(models.n_val):
+            self.high[k] = max(self.low[k], self.high[k])
+            models.set_bounds(models.q + k, self.low[k], self.high[k])
+            if self.low[k] < self.threshold and self.high[k] > self.threshold:
+                self.widest += (
+                    self.weight[k]
+                    * (self.threshold - self.low[k])
+                    * (self.high[k] - self.threshold)
+                    / (self.high[k] - self.low[k])
+                )
+
+    def evaluate(self, share: float) -> float:
+        """Return the loss of the model this far from the inner one to the optimum at hand.
+
+        The model is kept if it is the worst so far.
+        """
+        models = self.models
+        total = 0.0
+        for k in range(models.n_val):
+            margin = self.inner_margin[k]
+            margin += share * (models.z[models.q + k] - margin)
+            total += self.loss(k, margin)
+        if total > self.best:
+            self.best = total
+            for j in range(models.q):
+                self.u[j] = models.inner[j] + share * (models.z[j] - models.inner[j])
+        return total
+
+    def ascend(self) -> None:
+        """Hold the active hinges, solve the linear program, repeat while the loss grows.
+
+        Counts climb along the hinges that begin one unit above their threshold.
+        """
+        models = self.models
+        active_below = self.threshold + 1.0 if self.counts else self.threshold
+        loss = -INF
+        grown = self.evaluate(models.share)
+        while grown > loss + CUTOFF:
+            loss = grown
+            for k in range(models.n_val):
+                active = models.z[models.q + k] < active_below
+                self.cost[k] = self.weight[k] if active else 0.0
+            if models.optimise_scenario(self.cost) != OPTIMAL:
+                break
+            grown = self.evaluate(models.share)
+        for k in range(models.n_val):
+            self.cost[k] = 0.0
+
+    def examine(self) -> None:
+        """Bound the loss in the current node; open a level if it may exceed the largest met."""
+        models = self.models
+        self.charge_envelopes()
+        status = models.optimise(self.constant - self.best - self.least_gain)
+        if status == INFEASIBLE:
+            return
+        parent = self.loss_of_lows() if self.depth == 0 else self.bound[self.depth - 1]
+        bound = min(parent, self.constant - models.objective)
+        k = -1 if status == CUT_OFF else self.loosest()
+        if k >= 0:
+            self.split[self.depth] = k
+            self.below_first[self.depth] = models.z[models.q + k] < self.threshold
+            self.begun[self.depth] = 0
+            self.bound[self.depth] = bound
+        if status != CUT_OFF and self.evaluate(models.share) > PROMISING * self.best:
+            self.ascend()
+        if k >= 0 and status == OPTIMAL and bound > self.best + self.least_gain:
+            self.depth += 1
+        else:
+            self.closed_bound = max(self.closed_bound, bound)
+
+    def charge_envelopes(self) -> None:
+        """Let the cost be the envelopes of the losses over their ranges in this node."""
+        models = self.models
+        at = self.threshold
+        self.constant = 0.0
+        for k in range(models.n_val):
+            row = models.q + k
+            low = models.low[row]
+            high = models.high[row]
+            weight = self.weight[k]
+            if low >= at and high > at:
+                models.charge(row, 0.0, 0.0, at)
+            elif self.counts:
+                # 1 up to the threshold, then down to 0 at the end of the range.
+                self.constant += weight
+                fall = weight / (high - at) if high - at > LP_FEASIBILITY else 0.0
+                models.charge(row, 0.0, fall, at)
+            elif high <= at:
+                models.charge(row, weight, weight, at)
+            else:
+                slope = weight * (at - low) / (high - low)
+                models.charge(row, slope, slope, high)
+        models.reprice(False)
+
+    def loosest(self) -> int:
+        """Return the point whose envelope is furthest above its loss (−1: none is)."""
+        models = self.models
+        largest = CUTOFF / models.n_val
+        found = -1
+        for k in range(models.n_val):
+            row = models.q + k
+            if models.low[row] >= self.threshold or models.high[row] <= self.threshold:
+                continue
+            margin = models.z[row]
+            beyond = margin - models.kink[row]
+            envelope = -beyond * (
+                models.slope_left[row] if beyond < 0.0 else models.slope_right[row]
+            )
+            if self.counts:
+                envelope += self.weight[k]
+            gap = envelope - self.loss(k, margin)
+            if gap > largest:
+                largest = gap
+                found = k
+        return found
+
+    def next_child(self) -> bool:
+        """Put the next child in place; return whether there is one."""
+        models = self.models
+        while self.depth > 0:
+            level = self.depth - 1
+            k = self.split[level]
+            pruned = self.bound[level] <= self.best + self.least_gain
+            if self.begun[level] == 2 or pruned:
+                if self.begun[level] < 2:
+                    self.closed_bound = max(self.closed_bound, self.bound[level])
+                models.set_bounds(models.q + k, self.low[k], self.high[k])
+                self.depth -= 1
+                continue
+            if self.below_first[level] != self.begun[level]:
+                models.set_bounds(models.q + k, self.low[k], self.threshold)
+            else:
+                models.set_bounds(models.q + k, self.threshold, self.high[k])
+            self.begun[level] += 1
+            return True
+        return False
+
+    def worst_model(self) -> Vector:
+        """``(w, b)`` with the largest loss met."""
+        return np.array(self.u)
