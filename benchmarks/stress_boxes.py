@@ -109,7 +109,7 @@ def ask_hinge(case: Case, findings: Findings) -> None:
     u = case.model(found.coef, found.intercept)
     judge_member(findings, "hinge", members, u)
     findings.require(agree(found.value, case.val.loss(u)), "value not that of its model")
-    flip = worst_case(case.problem, case.limits, case.budget, method="flip", flipped=case.flipped)
+    flip = worst_case(case.problem, case.limits, case.budget, inner="flip", flip=case.flipped)
     few = worst_case(case.problem, case.limits, case.budget, node_limit=1)
     none = worst_case(case.problem, case.limits, case.budget, time_limit=NO_TIME)
     for name, other in {"flip": flip, "one node": few, "no time": none}.items():

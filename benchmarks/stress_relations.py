@@ -82,7 +82,7 @@ def _take(case: Case, train: Rows, val: Rows) -> Case:
 
 
 def _worst(case: Case, loss: str) -> Interval:
-    found = worst_case(case.problem, case.limits, case.budget, loss=loss, time_limit=SECONDS)  # type: ignore[arg-type]
+    found = worst_case(case.problem, case.limits, case.budget, loss=loss, time_limit=SECONDS)
     return found.value, found.upper_bound
 
 

@@ -29,7 +29,7 @@ data = paper_split(load_cancer(), n_train=20, n_val=20, seed=3)
 problem = TuningProblem(data.X_train, data.y_train, data.X_val, data.y_val)
 true = solve_pessimistic(problem, BUDGET, inner="exact", groups="one")
 exact = np.array([worst_case(problem, h, BUDGET).value for h in H])
-flipped = np.array([worst_case(problem, h, BUDGET, method="flip").value for h in H])
+flipped = np.array([worst_case(problem, h, BUDGET, inner="flip").value for h in H])
 training = np.array([least_loss(problem, h).value for h in H])
 
 # %%

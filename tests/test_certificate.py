@@ -79,7 +79,7 @@ def test_the_flipping_program_of_any_budget_above_the_least_is_accepted(
     # The outer level may pick a poor copy, which is a larger budget.
     box, flipped = data.draw(boxes(problem)), data.draw(flip_masks(problem))
     larger = Budget(budget.relative, budget.absolute + data.draw(st.sampled_from((0.0, 0.3))))
-    flip = worst_case(problem, box, larger, method="flip", flipped=flipped)
+    flip = worst_case(problem, box, larger, inner="flip", flip=flipped)
     assert certify(problem, budget, flipped, box, flip.coef, -flip.intercept, flip.value).ok
 
 

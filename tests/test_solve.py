@@ -136,7 +136,7 @@ class TestWorstAndBestCase:
     ) -> None:
         box = data.draw(boxes(problem))
         exact = worst_case(problem, box, budget)
-        flip = worst_case(problem, box, budget, method="flip")
+        flip = worst_case(problem, box, budget, inner="flip")
         assert flip.value <= exact.value + TOLERANCE
         for case in (exact, flip):
             assert case.lower_bound <= exact.value + TOLERANCE

@@ -55,7 +55,7 @@ def test_pessimistic_boxes_are_ordered_and_certified(
     problem: TuningProblem, budget: Budget, data: st.DataObject
 ) -> None:
     box, flipped = data.draw(boxes(problem)), data.draw(flip_masks(problem))
-    flip = worst_case(problem, box, budget, method="flip", flipped=flipped)
+    flip = worst_case(problem, box, budget, inner="flip", flip=flipped)
     assert_ordered_and_certified(problem, budget, flipped, flip.coef, -flip.intercept, box)
 
 
@@ -96,7 +96,7 @@ def test_the_smallest_box_of_a_budget_cannot_be_halved_towards_the_model(
     problem: TuningProblem, budget: Budget, data: st.DataObject
 ) -> None:
     box, flipped = data.draw(boxes(problem)), data.draw(flip_masks(problem))
-    flip = worst_case(problem, box, budget, method="flip", flipped=flipped)
+    flip = worst_case(problem, box, budget, inner="flip", flip=flipped)
     w, b = flip.coef, -flip.intercept
     smallest = smallest_box(problem, budget, flipped, w, b, box)
     held = np.maximum(np.abs(w), problem.lower)
@@ -130,7 +130,7 @@ def test_a_budget_stops_the_shrinking_where_the_copy_needs_room() -> None:
     # δ = 0.2 and r = 0.8 allow L_T = 0.4, all of it used.
     problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [1])
     budget, flipped, box = Budget(absolute=0.2), np.array([True]), np.array([0.8])
-    flip = worst_case(problem, box, budget, method="flip", flipped=flipped)
+    flip = worst_case(problem, box, budget, inner="flip", flip=flipped)
     w, b = flip.coef, -flip.intercept
     assert problem.train_loss(w, b) == pytest.approx(0.4, abs=1e-7)
     # The copy needs L_T*(r) ≤ 0.4 − 0.2, so r ≥ 0.8 = |w|: nothing to shrink.

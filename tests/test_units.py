@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_worst_case, in_near_optimal_set, optimistic_optimum
+from oracles.boxes import Loss
 from strategies import boxes, budgets, problems
 
 from pessimal import (
@@ -24,7 +25,6 @@ from pessimal import (
 from pessimal.certificate import certify_worst_case
 from pessimal.near_optimal import least_loss, score_range
 from pessimal.near_optimal.polyhedral.cases import WorstCases
-from pessimal.near_optimal.polyhedral.extremes import Loss
 from pessimal.problem import Vector
 from pessimal.units import balance
 
@@ -201,7 +201,7 @@ def test_training_ranges_and_audit_are_the_same_in_the_oddest_units(
         data = problem.X_train, problem.y_train, problem.X_val, problem.y_val
         report = audit(*data, box=problem.upper, epsilon=0.2, delta=0.01, epsilons=())
         counts = report.worst_error.bound, report.discrepancy.bound, report.ambiguity
-        flip = worst_case(problem, problem.upper, budget, method="flip").value
+        flip = worst_case(problem, problem.upper, budget, inner="flip").value
         losses = least_loss(problem, problem.upper).value, report.worst_loss.bound, flip
         ranges = np.concatenate(score_range(problem, problem.upper, budget))
         best = best_case(problem, problem.upper, budget).value

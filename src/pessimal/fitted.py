@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes
-from pessimal.problem import Vector
+from pessimal.near_optimal.base import Linear
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class LinearModel(Linear):
     """A linear classifier: the score is ``X @ coef + intercept``.
 
     Attributes
@@ -34,8 +34,6 @@ class LinearModel:
         What to call the model in a report.
     """
 
-    coef: Vector
-    intercept: float
     classes: Classes
     name: str
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pessimal.errors import InvalidInputError
+from pessimal.losses import HINGE
 from pessimal.tolerances import BUDGET_SLACK, LARGEST_WEIGHT_RATIO
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -178,16 +179,16 @@ class TuningProblem:
 
     def train_loss(self, w: Vector, b: float) -> float:
         """``L_T``: weighted mean hinge loss on the training set."""
-        return float(self.train_weight @ hinge(self.y_train * (self.X_train @ w - b)))
+        return HINGE.mean(self.y_train * (self.X_train @ w - b), self.train_weight)
 
     def val_loss(self, w: Vector, b: float) -> float:
         """``L_V``: weighted mean hinge loss on the validation set."""
-        return float(self.val_weight @ hinge(self.y_val * (self.X_val @ w - b)))
+        return HINGE.mean(self.y_val * (self.X_val @ w - b), self.val_weight)
 
     def flipped_loss(self, w: Vector, b: float, flipped: Mask) -> float:
         """``F``: weighted mean hinge loss on the flipped points V_f, labels flipped."""
         margins = -self.y_val[flipped] * (self.X_val[flipped] @ w - b)
-        return float(self.flipped_weight(flipped) @ hinge(margins))
+        return HINGE.mean(margins, self.flipped_weight(flipped))
 
     def flipped_weight(self, flipped: Mask) -> Vector:
         """Weights of the flipped points, normalised over V_f."""
@@ -221,9 +222,8 @@ class TuningProblem:
         return values
 
 
-def hinge(margins: Vector) -> Vector:
-    """Hinge loss of each margin ``y·score``."""
-    return np.maximum(0.0, 1.0 - margins)
+hinge = HINGE.value
+"""Hinge loss of each margin ``y·score``."""
 
 
 def margin_rows(X: Matrix, y: Vector) -> Matrix:

@@ -20,9 +20,10 @@ from oracles import (
 )
 from strategies import boxes, budgets, problems
 
-from pessimal.auditing import AuditReport, audit, clock, extremes
+from pessimal.auditing import AuditReport, audit, clock
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.near_optimal.polyhedral.linear_program import row_ranges
+from pessimal.limits import Deadline
+from pessimal.near_optimal import BoxSet
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.report.audit_page import audit_sections
 
@@ -318,18 +319,20 @@ def test_features_in_other_units_with_the_box_in_theirs_are_the_same_audit() -> 
 
 def stopped_after(monkeypatch: pytest.MonkeyPatch, n_ranges: int) -> AuditReport:
     """An audit of 8 points during which Ctrl-C comes after some score ranges."""
-    real = row_ranges
+    real = BoxSet.score_range
     left = n_ranges
 
-    def interrupted(*arguments: Any) -> Any:
+    def interrupted(members: BoxSet, X: Any, *, deadline: Deadline) -> Any:
         nonlocal left
+        if deadline.over:  # coarse ranges, before all others
+            return real(members, X, deadline=deadline)
         if left == 0:
             raise KeyboardInterrupt
         left -= 1
-        return real(*arguments)
+        return real(members, X, deadline=deadline)
 
     with monkeypatch.context() as patch:
-        patch.setattr(extremes, "row_ranges", interrupted)
+        patch.setattr(BoxSet, "score_range", interrupted)
         return run(random_problem(3), np.ones(3), Budget(relative=0.3))
 
 
@@ -382,7 +385,7 @@ def test_a_step_whose_program_fails_leaves_valid_bounds(monkeypatch: pytest.Monk
     def fail(*_: Any, **__: Any) -> Any:
         raise SolverError("training stalled")
 
-    monkeypatch.setattr(extremes, "worst_case", fail)
+    monkeypatch.setattr(BoxSet, "worst", fail)
     report = run(random_problem(3), np.ones(3), Budget(relative=0.3))
     assert report.stopped
     assert "training stalled" in " ".join(report.notes)

@@ -90,7 +90,7 @@ def test_the_guarantee_never_promises_more_than_was_proved(report: AuditReport) 
 
 
 def test_the_repr_fits_a_terminal_and_holds_no_tables(report: AuditReport) -> None:
-    assert "worst_loss=ExtremeModel(value=" in repr(report)
+    assert "worst_loss=Extreme(value=" in repr(report)
     assert "array" not in repr(report)
 
 

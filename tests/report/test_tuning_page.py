@@ -85,7 +85,7 @@ def test_the_page_says_whether_the_worst_was_found_or_only_not_ruled_out(
     report = audit([[-1.0], [1.0]], ["no", "yes"], [[-2.0], [-3.0]], ["yes", "no"])
     worst = report.worst_loss
     if not closed:
-        report = replace(report, worst_loss=replace(worst, bound=worst.value + 0.1))
+        report = replace(report, worst_loss=replace(worst, upper_bound=worst.value + 0.1))
     words = " ".join(audit_sections(report, ())[0].paragraphs)
     assert expected in words
 

@@ -17,15 +17,16 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from pessimal.auditing.clock import Clock
-from pessimal.auditing.extremes import Extremes
+from pessimal.auditing.extremes import ERROR, Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.interrupts import deferred_interrupts
 from pessimal.labels import Classes, two_classes
-from pessimal.near_optimal import Trained, least_loss
-from pessimal.problem import Budget, TuningProblem
+from pessimal.limits import Deadline
+from pessimal.near_optimal import BoxSet, Extreme, NearOptimalSet
+from pessimal.problem import Budget
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
@@ -88,10 +89,11 @@ wrong on your validation data.
     grid = _grid(epsilons, budget.relative)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        trained = least_loss(study.problem, study.box, clock.share(0.5))
+        members = BoxSet(study.problem, study.box, budget, deadline=clock.after(0.5))
         clock.trained()
-        reference = LinearModel(trained.w, -trained.b, study.classes, "a training optimum")
-        return _report(study, budget, reference, trained, grid, clock, _training_notes(trained))
+        best = members.trained
+        reference = LinearModel(best.coef, best.intercept, study.classes, "a training optimum")
+        return _report(study, members, reference, grid, clock)
 
 
 def audit_estimator(
@@ -151,9 +153,9 @@ def audit_estimator(
     grid = _grid(epsilons, budget.relative)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        trained = least_loss(study.problem, study.box, clock.share(0.5))
+        members = BoxSet(study.problem, study.box, budget, deadline=clock.after(0.5))
         clock.trained()
-        missed = study.problem.train_loss(linear.coef, -linear.intercept) - trained.value
+        missed = members.train_loss(linear) - members.trained.value
         budget = replace(budget, absolute=max(0.0, missed))
         note = (
             f"The box is |coef_| of the audited {linear.name}, and delta = {budget.absolute:.4g} "
@@ -162,11 +164,10 @@ def audit_estimator(
             "is one of them."
         )
         named = replace(linear, name=f"the audited {linear.name}")
-        notes = (note, *_training_notes(trained))
-        return _report(study, budget, named, trained, grid, clock, notes)
+        return _report(study, members.with_budget(budget), named, grid, clock, note)
 
 
-def _training_notes(trained: Trained) -> tuple[str, ...]:
+def _training_notes(trained: Extreme) -> tuple[str, ...]:
     """Say so if time ran out before the least training loss was known."""
     if trained.value - trained.lower_bound <= OPTIMAL_GAP:
         return ()
@@ -179,21 +180,21 @@ def _training_notes(trained: Trained) -> tuple[str, ...]:
 
 def _report(
     study: Study,
-    budget: Budget,
+    members: NearOptimalSet,
     model: LinearModel,
-    trained: Trained,
     grid: list[float],
     clock: Clock,
-    notes: tuple[str, ...],
+    *notes: str,
 ) -> AuditReport:
-    problem, box, least = study.problem, study.box, trained.value
-    known = Extremes(problem, box, budget, grid, trained, model)
+    problem, least = study.problem, members.trained.value
+    known = Extremes(members, problem.X_val, problem.y_val, grid, model)
     ended = _refine(known, clock)
     if least <= OPTIMAL_GAP and any(grid):
         ended.notes += (
             "The training data can be fitted without loss in this box, so a relative budget "
             "(epsilon) changes nothing; allow an absolute one (delta).",
         )
+    scores = model.decision_function(problem.X_val)
     losses = [end.known() for end in known.worst_loss]
     errors = [end.known() for end in known.worst_error]
     return AuditReport(
@@ -218,34 +219,38 @@ def _report(
             name=model.name,
             coef=model.coef,
             intercept=model.intercept,
-            train_loss=problem.train_loss(model.coef, -model.intercept),
-            loss=problem.val_loss(model.coef, -model.intercept),
-            error=_error(problem, model),
-            scores=problem.X_val @ model.coef + model.intercept,
+            train_loss=members.train_loss(model),
+            loss=members.loss.mean(problem.y_val * scores, problem.val_weight),
+            error=ERROR.mean(problem.y_val * scores, problem.val_weight),
+            scores=scores,
         ),
         least_train_loss=least,
-        train_limit=budget.limit(least),
-        budget=budget,
-        box=box,
+        train_limit=members.limit,
+        budget=members.budget,
+        box=study.box,
         n_train=problem.n_train,
         classes=study.classes,
         labels=study.labels,
         feature_names=study.feature_names,
         index=study.index,
         stopped=ended.early,
-        notes=(*notes, *_tie_notes(known, study.classes), *ended.notes),
+        notes=(
+            *notes,
+            *_training_notes(members.trained),
+            *_tie_notes(known, study.classes),
+            *ended.notes,
+        ),
     )
 
 
 def _tie_notes(known: Extremes, classes: Classes) -> tuple[str, ...]:
     """Say so if the model of least error owes some of it to scores of 0."""
-    problem, best = known.problem, known.best_error
-    scores = problem.X_val @ best.coef + best.intercept
+    scores = known.best_error.model.decision_function(known.X)
     ties = int(np.sum(np.abs(scores) <= STRICT))
     if not ties:
         return ()
     return (
-        f"The model of least error gives {ties} of {problem.n_val} validation points a score of 0. "
+        f"The model of least error gives {ties} of {len(scores)} validation points a score of 0. "
         "That is on neither side and counts as no error in this audit; a prediction would say "
         f"{classes[0]!s}.",
     )
@@ -262,15 +267,15 @@ class _Ended:
 def _refine(known: Extremes, clock: Clock) -> _Ended:
     """Improve what is known, the most important first, until all is known or time is up."""
     ended = _Ended()
-    others = [k for k in range(len(known.budgets)) if k != known.here]
-    searches: list[tuple[str, Callable[[float | None], None]]] = [
+    others = [k for k in range(len(known.sets)) if k != known.here]
+    searches: list[tuple[str, Callable[[Deadline], None]]] = [
         ("worst loss", partial(known.find_worst_loss, known.here)),
         ("worst error", partial(known.find_worst_error, known.here)),
         ("best error", known.find_best_error),
         ("discrepancy", known.find_discrepancy),
     ]
     for k in others:
-        at = f"at epsilon {known.budgets[k].relative:g}"
+        at = f"at epsilon {known.sets[k].budget.relative:g}"
         searches += [
             (f"worst loss {at}", partial(known.find_worst_loss, k)),
             (f"worst error {at}", partial(known.find_worst_error, k)),
@@ -285,8 +290,8 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
 
             for k in (known.here, *others):
                 if begin("best loss"):
-                    seconds = clock.share(0.2)
-                    _attempt(ended, "The best loss", partial(known.find_best_loss, k, seconds))
+                    end = clock.after(0.2)
+                    _attempt(ended, "The best loss", partial(known.find_best_loss, k, end))
                 ended.early |= clock.over
             # Half of the time if need be: what the report says of single points depends on them.
             half = clock.after(0.5)
@@ -296,9 +301,8 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
                 if not begin(name):
                     ended.early = True
                     break
-                seconds = clock.share(1.0 / (len(searches) - k))
                 end = clock.after(1.0 / (len(searches) - k))
-                _attempt(ended, f"The {name}", partial(search, seconds))
+                _attempt(ended, f"The {name}", partial(search, end))
                 ended.early |= end.over
             ranges = partial(known.find_ranges, begin, clock.after(1.0))
             _attempt(ended, "The score ranges", ranges)
@@ -310,7 +314,7 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
     ended.early |= unsolved > 0
     if unsolved:
         ended.notes += (
-            f"{cause} before the score ranges of {unsolved} of {known.problem.n_val} validation "
+            f"{cause} before the score ranges of {unsolved} of {len(known.y)} validation "
             "rows were found. Of their scores there are those of models that were found, and "
             "bounds that no model passes.",
         )
@@ -330,11 +334,6 @@ def _attempt(ended: _Ended, name: str, step: Callable[[], None]) -> None:
         ended.early = True
         note = f"{name} could not be computed, so its bound is a coarse one: {failure}."
         ended.notes += (note,) if note not in ended.notes else ()
-
-
-def _error(problem: TuningProblem, model: LinearModel) -> float:
-    margins = problem.y_val * (problem.X_val @ model.coef + model.intercept)
-    return float(problem.val_weight[margins < -STRICT].sum())
 
 
 def _budget(epsilon: float, delta: float) -> Budget:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 import time
@@ -45,11 +44,6 @@ class Clock:
     def over(self) -> bool:
         """Whether there is no time left for another program."""
         return self._program > self._deadline.left
-
-    def share(self, part: float) -> float | None:
-        """Seconds that are a part of what is left, None without a limit."""
-        left = self._deadline.left
-        return None if left == math.inf else max(part * left, 1e-9)
 
     def after(self, part: float) -> Deadline:
         """Return the moment when a part of what is left has passed."""

@@ -1,12 +1,11 @@
-"""The extremes of the near-optimal set Ψ on the validation data, as far as they are known.
+"""The extremes of a near-optimal set on the validation data, as far as they are known.
 
-Known are models of Ψ that were found, and bounds that no model of Ψ passes. The first of both cost
-nothing: the reference model, and what box and training limit allow by themselves. Every method
-improves one or the other and leaves all numbers valid, so an audit may end between any two steps.
+Known are members that were found, and bounds that no member passes. The first of both cost nothing:
+the reference model, and what the set can say of every score at once. Every method improves one or
+the other and leaves all numbers valid, so an audit may end between any two steps.
 
-The best loss and every score range are linear programs; the worst loss, the best and the worst
-error and the discrepancy are found by branch and bound. A model that one of them finds is judged by
-all measures. An error is ``y·score < 0``; a score of 0, but for rounding, is none.
+A model that one question finds is judged by all measures. An error is ``y·score < 0``; a score of
+0, but for rounding, is none.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pessimal.auditing.report import ExtremeModel
-from pessimal.fitted import LinearModel
 from pessimal.limits import Deadline
-from pessimal.near_optimal import Trained, WorstCase, best_case, worst_case
-from pessimal.near_optimal.polyhedral.linear_program import BoxModels, near_optimal, row_ranges
-from pessimal.near_optimal.polyhedral.program import coarse_ranges
-from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge, margin_rows
+from pessimal.losses import Loss, ZeroOne
+from pessimal.near_optimal.base import Extreme, Model, NearOptimalSet
+from pessimal.problem import Mask, Matrix, Vector
 from pessimal.tolerances import STRICT
+
+ERROR = ZeroOne()
 
 
 @dataclass
@@ -34,91 +32,83 @@ class End:
     side: float  # 1 where the largest is sought, −1 where the least is
     value: float
     bound: float
-    coef: Vector
-    intercept: float
+    model: Model
 
-    def meet(self, values: Vector, models: Matrix) -> None:
-        """Keep the furthest of some models ``(coef, intercept)``."""
-        k = int(np.argmax(self.side * values))
-        if self.side * values[k] > self.side * self.value:
-            self.value = float(values[k])
-            self.coef, self.intercept = models[k, :-1].copy(), float(models[k, -1])
+    def meet(self, value: float, model: Model) -> None:
+        """Keep a model if it is the furthest."""
+        if self.side * value > self.side * self.value:
+            self.value, self.model = value, model
 
     def limit(self, bound: float) -> None:
         """Take note that no model is further than `bound`."""
         self.bound = self.side * min(self.side * self.bound, self.side * bound)
 
-    def known(self) -> ExtremeModel:
+    def known(self) -> Extreme:
         """Return what is known; rounding may put a bound short of a model that was found."""
         bound = self.side * max(self.side * self.bound, self.side * self.value)
-        return ExtremeModel(self.value, bound, self.coef, self.intercept)
+        return Extreme(self.value, min(self.value, bound), max(self.value, bound), self.model)
 
 
 class Extremes:
-    """What is known of Ψ at one budget, and of the ends of its losses at other ε.
+    """What is known of a near-optimal set, and of the ends of its losses at other ε.
 
     Parameters
     ----------
-    problem : TuningProblem
-    box : ndarray of shape (p,)
-    budget : Budget
+    members : NearOptimalSet
+    X, y : ndarray of shape (n, p), ndarray of shape (n,)
+        The validation data, with labels −1 and +1.
     grid : list of float
-        The ε of the curves, increasing; that of `budget` is one of them.
-    trained : Trained
-        A model of least training loss in the box, the first of Ψ beside the reference.
-    reference : LinearModel
-        A model of Ψ, whatever the ε.
+        The ε of the curves, increasing; that of `members` is one of them.
+    reference : Model
+        A member, whatever the ε.
 
     Attributes
     ----------
-    low, high : ndarray of shape (n_val,)
-        No model of Ψ gives a validation point a score beyond.
-    found_low, found_high : ndarray of shape (n_val,)
-        Least and largest score among the models found.
-    solved : ndarray of bool of shape (n_val,)
+    low, high : ndarray of shape (n,)
+        No member gives a validation point a score beyond.
+    found_low, found_high : ndarray of shape (n,)
+        Least and largest score among the members found.
+    solved : ndarray of bool of shape (n,)
         Points whose range is known exactly.
     """
 
     def __init__(
-        self,
-        problem: TuningProblem,
-        box: Vector,
-        budget: Budget,
-        grid: list[float],
-        trained: Trained,
-        reference: LinearModel,
+        self, members: NearOptimalSet, X: Matrix, y: Vector, grid: list[float], reference: Model
     ) -> None:
-        self.problem, self.box = problem, box
-        self.budgets = [replace(budget, relative=epsilon) for epsilon in grid]
+        self.X, self.y = X, y
+        self.weight = np.full(len(y), 1.0 / len(y))
+        budget = members.budget
+        self.sets = [members.with_budget(replace(budget, relative=epsilon)) for epsilon in grid]
         self.here = grid.index(budget.relative)
-        self.rows = margin_rows(problem.X_val, np.ones(problem.n_val))
-        scores = problem.X_val @ reference.coef + reference.intercept
+        scores = reference.decision_function(X)
         self.predicted = np.where(scores > 0.0, 1.0, -1.0)
         self.found_low, self.found_high = scores.copy(), scores.copy()
-        self.solved = np.zeros(problem.n_val, dtype=np.bool_)
-        self._models: BoxModels | None = None
+        self.solved = np.zeros(len(y), dtype=np.bool_)
 
         def end(side: float) -> End:
-            start = -side * math.inf
-            return End(side, start, -start, reference.coef, reference.intercept)
+            return End(side, -side * math.inf, side * math.inf, reference)
 
         self.best_loss = [end(-1.0) for _ in grid]
         self.worst_loss = [end(1.0) for _ in grid]
         self.worst_error = [end(1.0) for _ in grid]
         self.best_error, self.discrepancy = end(-1.0), end(1.0)
-        self._meet(0, np.append(reference.coef, reference.intercept)[None])
-        self._meet(0, np.append(trained.w, -trained.b)[None])
+        self._meet(0, reference)
+        self._meet(0, members.trained.model)
         for k in reversed(range(len(grid))):
-            limit = problem.training_limit(self.budgets[k], trained.value)
-            low, high = coarse_ranges(problem, box, limit, self.rows)
-            self._bound_losses(k, low, high)
+            coarse = self.sets[k].score_range(X, deadline=Deadline.after(-1.0))
+            self._bound_losses(k, coarse.low, coarse.high)
             if k == self.here:
-                self.low, self.high = low, high
+                self.low, self.high = coarse.low, coarse.high
 
-    def find_best_loss(self, k: int, seconds: float | None) -> None:
+    @property
+    def members(self) -> NearOptimalSet:
+        """The set at the ε that was asked for."""
+        return self.sets[self.here]
+
+    def find_best_loss(self, k: int, deadline: Deadline) -> None:
         """Solve for the least validation loss at an ε of the grid."""
-        best = best_case(self.problem, self.box, self.budgets[k], time_limit=seconds)
-        self._meet(k, np.append(best.coef, best.intercept)[None])
+        best = self.sets[k].best(self.X, self.y, deadline=deadline)
+        self._meet(k, best.model)
         for end in self.best_loss[: k + 1]:
             end.limit(best.lower_bound)
 
@@ -129,106 +119,93 @@ class Extremes:
         ----------
         running : callable
             Is told how far this is before each point, and says whether to go on.
-        deadline : float
+        deadline : Deadline
             When to give up on a point.
         """
-        n = self.problem.n_val
+        n = len(self.y)
         while not self.solved.all() and running(f"score ranges, {self.solved.sum()} of {n} rows"):
-            if self._models is None:
-                budget = self.budgets[self.here]
-                self._models = near_optimal(self.problem, self.box, budget, deadline=deadline)
-                continue
             waiting = self.undecided & ~self.solved
             row = int(np.argmax(waiting if waiting.any() else ~self.solved))
-            low, high, ends = row_ranges(self._models, self.rows[row : row + 1], deadline)
-            self.low[row], self.high[row] = low[0], high[0]
-            if len(ends):
-                self._meet(self.here, ends * np.append(np.ones(len(self.box)), -1.0))
-                self.solved[row] = True
+            found = self.members.score_range(self.X[row : row + 1], deadline=deadline)
+            self.low[row], self.high[row] = found.low[0], found.high[0]
+            self.solved[row] = found.exact[0]
+            for model in found.models:
+                self._meet(self.here, model)
 
     @property
     def undecided(self) -> Mask:
-        """Points whose class may or may not be the same for all models of Ψ."""
+        """Points whose class may or may not be the same for all members."""
         possible = (self.low < -STRICT) & (self.high > STRICT)
         return possible & ~((self.found_low < -STRICT) & (self.found_high > STRICT))
 
-    def find_worst_loss(self, k: int, seconds: float | None) -> None:
+    def find_worst_loss(self, k: int, deadline: Deadline) -> None:
         """Search for the largest validation loss at an ε of the grid."""
-        worst = worst_case(self.problem, self.box, self.budgets[k], time_limit=seconds)
-        self._meet_worst(k, worst)
+        bound = self._worst(k, self.y, self.members.loss, deadline)
         for end in self.worst_loss[: k + 1]:
-            end.limit(worst.upper_bound)
-
-    def find_worst_error(self, k: int, seconds: float | None) -> None:
-        """Search for the largest error at an ε of the grid."""
-        bound = self._count(self.problem, k, seconds)
-        for end in self.worst_error[: k + 1]:
             end.limit(bound)
 
-    def find_best_error(self, seconds: float | None) -> None:
+    def find_worst_error(self, k: int, deadline: Deadline) -> None:
+        """Search for the largest error at an ε of the grid."""
+        bound = self._worst(k, self.y, ERROR, deadline)
+        for end in self.worst_error[: k + 1]:
+            end.limit(self._whole_points(bound))
+
+    def find_best_error(self, deadline: Deadline) -> None:
         """Search for the least error."""
-        best = best_case(
-            self.problem, self.box, self.budgets[self.here], "zero_one", time_limit=seconds
-        )
-        self._meet(self.here, np.append(best.coef, best.intercept)[None])
-        n = self.problem.n_val
+        best = self.members.best(self.X, self.y, ERROR, deadline=deadline)
+        self._meet(self.here, best.model)
+        n = len(self.y)
         self.best_error.limit(math.ceil(best.lower_bound * n - STRICT) / n)
 
-    def find_discrepancy(self, seconds: float | None) -> None:
+    def find_discrepancy(self, deadline: Deadline) -> None:
         """Search for the largest error when the reference's predictions are the labels."""
-        relabelled = _relabelled(self.problem, self.predicted)
-        self.discrepancy.limit(self._count(relabelled, self.here, seconds))
+        bound = self._worst(self.here, self.predicted, ERROR, deadline)
+        self.discrepancy.limit(self._whole_points(bound))
 
-    def _count(self, problem: TuningProblem, k: int, seconds: float | None) -> float:
-        """Bound the largest error of a problem with these points, in whole points."""
-        worst = worst_case(problem, self.box, self.budgets[k], loss="zero_one", time_limit=seconds)
-        self._meet_worst(k, worst)
-        return math.floor(worst.upper_bound * problem.n_val + STRICT) / problem.n_val
-
-    def _meet_worst(self, k: int, worst: WorstCase) -> None:
-        """Judge the model of a worst case, if it is certainly one of Ψ."""
+    def _worst(self, k: int, labels: Vector, loss: Loss, deadline: Deadline) -> float:
+        """Bound the largest loss; judge its model, if it is certainly a member."""
+        worst = self.sets[k].worst(self.X, labels, loss, deadline=deadline)
         if worst.lower_bound == worst.value:
-            self._meet(k, np.append(worst.coef, worst.intercept)[None])
+            self._meet(k, worst.model)
+        return worst.upper_bound
 
-    def _meet(self, k: int, models: Matrix) -> None:
-        """Judge models ``(coef, intercept)`` of the k-th budget, which are models of the larger."""
-        problem = self.problem
-        scores = models[:, :-1] @ problem.X_val.T + models[:, -1:]
-        margins = problem.y_val * scores
-        loss = np.array([problem.val_loss(model[:-1], -float(model[-1])) for model in models])
-        error = (margins < -STRICT) @ problem.val_weight
-        for end, values in ((self.best_loss, loss), (self.worst_loss, loss)):
-            for later in end[k:]:
-                later.meet(values, models)
+    def _whole_points(self, bound: float) -> float:
+        n = len(self.y)
+        return math.floor(bound * n + STRICT) / n
+
+    def _meet(self, k: int, model: Model) -> None:
+        """Judge a member of the k-th set, which is a member of the larger ones."""
+        scores = model.decision_function(self.X)
+        loss = self.members.loss.mean(self.y * scores, self.weight)
+        error = ERROR.mean(self.y * scores, self.weight)
+        for later in (*self.best_loss[k:], *self.worst_loss[k:]):
+            later.meet(loss, model)
         for later in self.worst_error[k:]:
-            later.meet(error, models)
+            later.meet(error, model)
         if k <= self.here:
-            self.best_error.meet(error, models)
-            changed = (self.predicted * scores < -STRICT) @ problem.val_weight
-            self.discrepancy.meet(changed, models)
-            self.found_low = np.minimum(self.found_low, scores.min(axis=0))
-            self.found_high = np.maximum(self.found_high, scores.max(axis=0))
+            self.best_error.meet(error, model)
+            self.discrepancy.meet(ERROR.mean(self.predicted * scores, self.weight), model)
+            self.found_low = np.minimum(self.found_low, scores)
+            self.found_high = np.maximum(self.found_high, scores)
 
     def bound_by_ranges(self) -> None:
         """Bound everything as if every point could have its worst, or its best, score at once."""
         self._bound_losses(self.here, self.low, self.high)
-        positive, agreeing = self.problem.y_val > 0.0, self.predicted > 0.0
-        largest_margin = np.where(positive, self.high, -self.low)
-        self.best_error.limit(float((largest_margin < -STRICT).mean()))
-        least_agreement = np.where(agreeing, self.low, -self.high)
-        self.discrepancy.limit(float((least_agreement < -STRICT).mean()))
+        _, largest_margin = _margins(self.y, self.low, self.high)
+        self.best_error.limit(ERROR.mean(largest_margin, self.weight))
+        least_agreement, _ = _margins(self.predicted, self.low, self.high)
+        self.discrepancy.limit(ERROR.mean(least_agreement, self.weight))
 
     def _bound_losses(self, k: int, low: Vector, high: Vector) -> None:
-        problem = self.problem
-        positive = problem.y_val > 0.0
-        least, largest = np.where(positive, low, -high), np.where(positive, high, -low)
+        least, largest = _margins(self.y, low, high)
+        loss = self.members.loss
         for j in range(k + 1):
-            self.best_loss[j].limit(float(problem.val_weight @ hinge(largest)))
-            self.worst_loss[j].limit(float(problem.val_weight @ hinge(least)))
-            self.worst_error[j].limit(float((least < -STRICT).mean()))
+            self.best_loss[j].limit(loss.mean(largest, self.weight))
+            self.worst_loss[j].limit(loss.mean(least, self.weight))
+            self.worst_error[j].limit(ERROR.mean(least, self.weight))
 
 
-def _relabelled(problem: TuningProblem, y_val: Vector) -> TuningProblem:
-    return TuningProblem(
-        problem.X_train, problem.y_train, problem.X_val, y_val, upper=problem.upper
-    )
+def _margins(labels: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    """Least and largest margin of each point, given those of its score."""
+    positive = labels > 0.0
+    return np.where(positive, low, -high), np.where(positive, high, -low)

@@ -13,32 +13,12 @@ from numpy.typing import NDArray
 from pessimal.auditing.html import as_html
 from pessimal.auditing.text import as_text
 from pessimal.labels import Classes
+from pessimal.near_optimal.base import Extreme
 from pessimal.problem import Budget, Mask, Vector
 from pessimal.tolerances import SLACK_OF_BOUNDS, STRICT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, eq=False)
-class ExtremeModel:
-    """A near-optimal model at one end of a range, and how far the range can reach at most.
-
-    Attributes
-    ----------
-    value : float
-        What the model attains, recomputed from the data.
-    bound : float
-        No near-optimal model goes beyond: a lower bound at the best end, an upper bound at the
-        worst. It equals `value` up to rounding unless time ran out, or a score of 0 is in play.
-    coef, intercept : ndarray of shape (p,), float
-        The model, in scikit-learn's sign: the score is ``X @ coef + intercept``.
-    """
-
-    value: float
-    bound: float
-    coef: Vector = field(repr=False)
-    intercept: float = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +76,11 @@ class AuditReport:
 
     Attributes
     ----------
-    best_loss, worst_loss : ExtremeModel
+    best_loss, worst_loss : Extreme
         Least and largest mean hinge loss on the validation data over all near-optimal models.
-    best_error, worst_error : ExtremeModel
+    best_error, worst_error : Extreme
         The same for the share of validation points with ``y·score < 0``.
-    discrepancy : ExtremeModel
+    discrepancy : Extreme
         Largest share of validation points that a near-optimal model labels differently from the
         reference model.
     score_low, score_high : ndarray of shape (n_val,)
@@ -146,11 +126,11 @@ class AuditReport:
     1    no -3.0  -0.5      False
     """
 
-    best_loss: ExtremeModel
-    worst_loss: ExtremeModel
-    best_error: ExtremeModel
-    worst_error: ExtremeModel
-    discrepancy: ExtremeModel
+    best_loss: Extreme
+    worst_loss: Extreme
+    best_error: Extreme
+    worst_error: Extreme
+    discrepancy: Extreme
     score_low: Vector = field(repr=False)
     score_high: Vector = field(repr=False)
     found_low: Vector = field(repr=False)

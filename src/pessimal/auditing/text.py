@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pessimal.tolerances import OPTIMAL_GAP
 
 if TYPE_CHECKING:
-    from pessimal.auditing.report import AuditReport, ExtremeModel
+    from pessimal.auditing.report import AuditReport
+    from pessimal.near_optimal.base import Extreme
 
 WIDTH = 80
 
@@ -45,7 +46,7 @@ def table(report: AuditReport) -> list[tuple[str, ...]]:
     def row(name: str, form: str, *values: float) -> tuple[str, ...]:
         return (name, *(format(value, form) for value in values))
 
-    def ends(best: ExtremeModel, chosen: float, worst: ExtremeModel) -> tuple[float, ...]:
+    def ends(best: Extreme, chosen: float, worst: Extreme) -> tuple[float, ...]:
         return best.bound, best.value, chosen, worst.value, worst.bound
 
     chosen = report.reference

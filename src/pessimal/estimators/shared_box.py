@@ -269,7 +269,7 @@ class _Run:
 def _judged_coarsely(folds: Sequence[TuningProblem], budget: Budget) -> _Judged:
     """Return the narrowest box with what linear programs bound, for want of a judged one."""
     box = folds[0].lower
-    bounds = [worst_case(fold, box, budget, method="flip").upper_bound for fold in folds]
+    bounds = [worst_case(fold, box, budget, inner="flip").upper_bound for fold in folds]
     return _Judged(box, np.array(bounds))
 
 
@@ -280,7 +280,7 @@ def _judge(
 
     A worst case that is not found in the seconds given counts with its proved upper bound.
     """
-    values = np.array([worst_case(fold, box, budget, method="flip").value for fold in folds])
+    values = np.array([worst_case(fold, box, budget, inner="flip").value for fold in folds])
     limit = None if seconds == np.inf else max(seconds, LEAST_SECONDS)
     for k, fold in enumerate(folds):
         if values.mean() >= cutoff:

@@ -1,14 +1,35 @@
-"""Training in a box, and the best, worst and extreme models that train about as well."""
+"""Near-optimal sets: all models that train about as well as the best, and the extremes of them."""
 
-from pessimal.near_optimal.polyhedral.extremes import BestCase, WorstCase, best_case, worst_case
+from typing import TypeAlias
+
+from pessimal.near_optimal.base import (
+    Extreme,
+    Linear,
+    Model,
+    NearOptimalSet,
+    ScoreRange,
+    near_optimal_set,
+)
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.extremes import best_case, worst_case
 from pessimal.near_optimal.polyhedral.linear_program import Trained, least_loss, score_range
+
+WorstCase: TypeAlias = Extreme
+BestCase: TypeAlias = Extreme
 
 __all__ = [
     "BestCase",
+    "BoxSet",
+    "Extreme",
+    "Linear",
+    "Model",
+    "NearOptimalSet",
+    "ScoreRange",
     "Trained",
     "WorstCase",
     "best_case",
     "least_loss",
+    "near_optimal_set",
     "score_range",
     "worst_case",
 ]

@@ -123,7 +123,7 @@ def _of_box(
 ) -> list[Candidate]:
     problem = solution.problem
     evaluated = {
-        rule: worst_case(problem, box, budget, method="flip", flipped=mask)
+        rule: worst_case(problem, box, budget, inner="flip", flip=mask)
         for rule, mask in masks.items()
     }
     own_rule = next(iter(masks))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_worst_case, in_near_optimal_set, least_flipped_loss
+from oracles.boxes import Loss
 from strategies import boxes, budgets, flip_masks, problems
 
 from pessimal.errors import InvalidInputError
 from pessimal.near_optimal import best_case, least_loss, worst_case
-from pessimal.near_optimal.polyhedral.extremes import Loss
 from pessimal.problem import Budget, TuningProblem
 
 TOLERANCE = 1e-6
@@ -94,7 +94,7 @@ def test_flip_minimises_the_flipped_loss_and_lies_between_best_and_worst(
     problem: TuningProblem, budget: Budget, data: st.DataObject
 ) -> None:
     box, flipped = data.draw(boxes(problem)), data.draw(flip_masks(problem))
-    flip = worst_case(problem, box, budget, method="flip", flipped=flipped)
+    flip = worst_case(problem, box, budget, inner="flip", flip=flipped)
     w, b = flip.coef, -flip.intercept
     limit = budget.limit(least_loss(problem, box).value)
     least = least_flipped_loss(problem, box, limit, flipped)
@@ -117,7 +117,7 @@ def test_flip_bounds_the_counting_losses_too(
     problem: TuningProblem, budget: Budget, loss: Loss, data: st.DataObject
 ) -> None:
     box = data.draw(boxes(problem))
-    flip = worst_case(problem, box, budget, method="flip", loss=loss)
+    flip = worst_case(problem, box, budget, inner="flip", loss=loss)
     largest = brute_force_worst_case(problem, box, budget, loss)
     assert flip.value <= largest + TOLERANCE
     assert largest <= flip.upper_bound + TOLERANCE
@@ -162,20 +162,20 @@ def test_out_of_nodes_the_bounds_hold_and_are_the_same_again() -> None:
 
 def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
     problem = random_problem(0)
-    with pytest.raises(InvalidInputError, match="method is 'fast'; pass 'exact' or 'flip'"):
-        worst_case(problem, 1.0, method="fast")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="loss is 'log'; pass 'hinge', 'zero_one' or"):
-        worst_case(problem, 1.0, loss="log")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="inner is 'fast'; pass 'exact' or 'flip'"):
+        worst_case(problem, 1.0, inner="fast")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="loss is 'log'; pass one of 'hinge', 'zero"):
+        worst_case(problem, 1.0, loss="log")
     with pytest.raises(InvalidInputError, match="box has shape"):
         worst_case(problem, [1.0, 1.0])
     with pytest.raises(InvalidInputError, match="time_limit is 0"):
         worst_case(problem, 1.0, time_limit=0)
     with pytest.raises(InvalidInputError, match="node_limit is 0"):
         worst_case(problem, 1.0, node_limit=0)
-    with pytest.raises(InvalidInputError, match="flipped has shape"):
-        worst_case(problem, 1.0, method="flip", flipped=[0, 1])
-    with pytest.raises(InvalidInputError, match="flipped selects no validation point"):
-        worst_case(problem, 1.0, method="flip", flipped=[False] * 5)
+    with pytest.raises(InvalidInputError, match="flip has shape"):
+        worst_case(problem, 1.0, inner="flip", flip=[0, 1])
+    with pytest.raises(InvalidInputError, match="flip selects no validation point"):
+        worst_case(problem, 1.0, inner="flip", flip=[False] * 5)
 
 
 class TestWhatAFeasibleModelContradicts:

@@ -16,6 +16,7 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.interrupts import deferred_interrupts
 from pessimal.limits import NEVER, Deadline
+from pessimal.losses import HINGE, OneBreakpoint
 from pessimal.lp.codes import OPTIMAL
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
@@ -63,14 +64,9 @@ class Scenario:
 
 
 class WorstCases:
-    """Worst cases over Ψ(w̄) for one problem and budget, box after box.
+    """Worst cases over Ψ(w̄) for one problem, budget and loss, box after box."""
 
-    The loss is the hinge or, given a `threshold`, the weight of the margins no larger than that.
-    """
-
-    def __init__(
-        self, problem: TuningProblem, budget: Budget, threshold: float | None = None
-    ) -> None:
+    def __init__(self, problem: TuningProblem, budget: Budget, loss: OneBreakpoint = HINGE) -> None:
         self.problem = problem
         self.budget = budget
         balanced = balance(problem)
@@ -82,13 +78,11 @@ class WorstCases:
         self._balanced = balanced.problem
         self._training: dict[float, Simplex] = {}
         self._models = near_optimal_program(balanced.problem, budget, rows, self._watch)
-        if threshold is None:
-            self._tree = LossTree(self._models, weight, 1.0, False, 0.0)
-        else:
-            # Counts of points that all weigh the same differ by whole points.
-            same = np.ptp(problem.val_weight) <= CUTOFF / problem.n_val**2
-            step = 1.0 / problem.n_val if same else 0.0
-            self._tree = LossTree(self._models, weight, threshold, True, step)
+        # Counts of points that all weigh the same differ by whole points.
+        same = np.ptp(problem.val_weight) <= CUTOFF / problem.n_val**2
+        step = 1.0 / problem.n_val if loss.counts and same else 0.0
+        self._loss = loss
+        self._tree = LossTree(self._models, weight, loss.threshold, loss.counts, step)
 
     def train(self, box: Vector) -> Training:
         """Least training loss in a box; a small one is minimised again in its own unit."""
@@ -166,7 +160,8 @@ class WorstCases:
             if tree.step > 0.0:
                 bound = tree.step * np.floor((bound + CUTOFF) / tree.step)
             return Worst(u, tree.best, max(tree.best, bound), tree.nodes)
-        value = self.problem.val_loss(u[:-1], float(u[-1]))
+        margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
+        value = self._loss.mean(margins, self.problem.val_weight)
         return Worst(u, value, max(value, bound), tree.nodes)
 
     def glance(self, box: Vector, limit: float, deadline: Deadline = NEVER) -> float:

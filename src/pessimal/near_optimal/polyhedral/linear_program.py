@@ -101,18 +101,26 @@ class BoxModels:
     """The models ``u = (w, b)`` of a box as a linear program, kept warm in HiGHS.
 
     Columns ``(u, ξ, v)`` with ``ξ`` the hinges of T and ``v`` those of further points, given by
-    their margin rows; the last row is the training loss, without limit at first.
+    their margin rows and a breakpoint; the last row is the training loss, without limit at first.
     """
 
-    def __init__(self, problem: TuningProblem, box: Vector, others: Matrix | None = None) -> None:
+    def __init__(
+        self,
+        problem: TuningProblem,
+        box: Vector,
+        others: Matrix | None = None,
+        breakpoint_: float = 1.0,
+    ) -> None:
         self.problem = problem
         self.box = box
         self.training_limit = np.inf
         margins = margin_rows(problem.X_train, problem.y_train)
+        at = np.ones(len(margins))
         if others is not None:
             margins = np.vstack([margins, others])
-        self.program = _hinge_program(problem, box, margins)
-        self._reach = np.abs(margins[:, :-1]) @ box
+            at = np.append(at, np.full(len(others), breakpoint_))
+        self.program = _hinge_program(problem, box, margins, at)
+        self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
         self._unit = 1.0  # of the training loss in its row
         self._simplex = WarmProgram(self.program)
 
@@ -202,7 +210,7 @@ class BoxModels:
     def _limits(self, limit: float) -> tuple[Vector, Vector]:
         """Finite limits on all columns, which no model that trains within `limit` exceeds."""
         low, high = intercept_range(self.problem, self.box, limit)
-        hinges = 1.0 + self._reach + max(-low, high)
+        hinges = self._reach + max(-low, high)
         lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
         return lower, np.concatenate([self.box, [high], hinges])
 
@@ -246,15 +254,17 @@ def row_ranges(
     return low, high, np.array(ends).reshape(-1, rows.shape[1])
 
 
-def _hinge_program(problem: TuningProblem, box: Vector, margins: Matrix) -> LinearProgram:
-    """Write ``margins·u + hinge ≥ 1`` and, in the last row, the training loss."""
+def _hinge_program(
+    problem: TuningProblem, box: Vector, margins: Matrix, at: Vector
+) -> LinearProgram:
+    """Write ``margins·u + hinge ≥ at`` and, in the last row, the training loss."""
     n_hinges = len(margins)
     loss = np.zeros((1, len(box) + 1 + n_hinges))
     loss[0, len(box) + 1 : len(box) + 1 + problem.n_train] = problem.train_weight
     return LinearProgram(
         cost=np.zeros(loss.shape[1]),
         matrix=vstack([hstack([csr_array(margins), eye_array(n_hinges)]), csr_array(loss)], "csr"),
-        row_lower=np.append(np.ones(n_hinges), -np.inf),
+        row_lower=np.append(at, -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
         upper=np.concatenate([box, np.full(1 + n_hinges, np.inf)]),

@@ -1,0 +1,208 @@
+"""The near-optimal set: all models that train within a budget of the best.
+
+Everything the package says is a statement about such a set. There are several kinds, for several
+ways of training; what can be asked of them is the same, and so is what an answer holds: what a
+member attains, and what no member passes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pessimal.errors import InvalidInputError
+from pessimal.limits import NEVER, Deadline
+from pessimal.losses import Loss
+from pessimal.problem import Budget, Matrix, Vector
+
+
+class Model(Protocol):
+    """What scores points; the sign of a score is the predicted class."""
+
+    def decision_function(self, X: Matrix, /) -> Vector:
+        """Return the score of each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The model with score ``X @ coef + intercept``."""
+
+    coef: Vector
+    intercept: float
+
+    def decision_function(self, X: Matrix) -> Vector:
+        """Return the score of each row."""
+        return np.asarray(X @ self.coef + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class Extreme:
+    """The best or the worst of a set of models, as far as is known.
+
+    Attributes
+    ----------
+    value : float
+        What the model attains, recomputed from the data.
+    lower_bound, upper_bound : float
+        The extreme lies between them. One of both is `value`, since a member attains it; for a
+        model that may train too badly, because time ran out before the least training loss was
+        known, it is what is certain without.
+    model : Model
+        In scikit-learn's sign: a positive score is the positive class.
+    """
+
+    value: float
+    lower_bound: float
+    upper_bound: float
+    model: Any = field(repr=False)
+
+    @property
+    def bound(self) -> float:
+        """The proved bound: no member goes beyond."""
+        above = self.upper_bound - self.value >= self.value - self.lower_bound
+        return self.upper_bound if above else self.lower_bound
+
+    @property
+    def coef(self) -> Vector:
+        """Coefficients of a linear model."""
+        coef: Vector = self.model.coef
+        return coef
+
+    @property
+    def intercept(self) -> float:
+        """Intercept of a linear model."""
+        return float(self.model.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRange:
+    """How the members of a near-optimal set score each of some rows.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n,)
+        No member gives a row a score beyond.
+    exact : ndarray of bool of shape (n,)
+        Rows for which members attain both, up to rounding.
+    models : sequence of Model
+        The members that were met.
+    """
+
+    low: Vector
+    high: Vector
+    exact: Any
+    models: Sequence[Model] = field(repr=False)
+
+
+class NearOptimalSet(ABC):
+    """All models with a training loss of at most ``(1 + ε)·least + δ``.
+
+    A kind of set is a subclass. One that `accepts` an estimator is what `near_optimal_set` makes
+    of it; of several, the one defined last.
+
+    Attributes
+    ----------
+    budget : Budget
+        ε and δ.
+    trained : Extreme
+        The least training loss, and a member that has it.
+    loss : Loss
+        What training minimises, and by default what members are judged by.
+    """
+
+    kinds: ClassVar[list[type[NearOptimalSet]]] = []
+    budget: Budget
+    trained: Extreme
+    loss: Loss
+
+    def __init_subclass__(cls) -> None:
+        NearOptimalSet.kinds.append(cls)
+
+    @classmethod
+    def accepts(cls, estimator: Any) -> bool:
+        """Return whether this is the kind of set for an estimator."""
+        del estimator
+        return False
+
+    @classmethod
+    def of(cls, estimator: Any, X: ArrayLike, y: ArrayLike, budget: Budget) -> Self:
+        """Make the set of the models that train on (X, y) about as well as an estimator can."""
+        raise NotImplementedError
+
+    @property
+    def limit(self) -> float:
+        """Largest training loss of a member."""
+        return self.budget.limit(self.trained.value)
+
+    @abstractmethod
+    def train_loss(self, model: Any) -> float:
+        """Return what training minimises, for any model."""
+
+    @abstractmethod
+    def contains(self, model: Any) -> bool:
+        """Return whether a model is a member, up to rounding."""
+
+    @abstractmethod
+    def with_budget(self, budget: Budget) -> Self:
+        """Return the set of another budget, without training again."""
+
+    @abstractmethod
+    def worst(
+        self,
+        X: Matrix,
+        y: Vector,
+        loss: str | Loss | None = None,
+        *,
+        deadline: Deadline = NEVER,
+        node_limit: int | None = None,
+    ) -> Extreme:
+        """Find the member of largest mean loss on points with labels −1 and +1."""
+
+    @abstractmethod
+    def best(
+        self, X: Matrix, y: Vector, loss: str | Loss | None = None, *, deadline: Deadline = NEVER
+    ) -> Extreme:
+        """Find the member of least mean loss on points with labels −1 and +1."""
+
+    @abstractmethod
+    def score_range(self, X: Matrix, *, deadline: Deadline = NEVER) -> ScoreRange:
+        """Bound the scores that members give to rows; past the deadline, coarsely."""
+
+    @abstractmethod
+    def sample(
+        self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
+    ) -> list[Any]:
+        """Return members, spread out; past the deadline fewer, but one."""
+
+
+def near_optimal_set(
+    estimator: Any, X: ArrayLike, y: ArrayLike, *, epsilon: float = 0.0, delta: float = 0.0
+) -> NearOptimalSet:
+    """Return the set of all models that train about as well as an estimator can.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of a type for which there is a kind of set: `OptimisticSVC`, `PessimisticSVC` or
+        `PessimisticSVCCV`, fitted.
+    X, y : array-like of shape (n, p), array-like of shape (n,)
+        The training data.
+    epsilon, delta : float
+        How much worse than the best a member may train: relative and absolute.
+
+    Returns
+    -------
+    NearOptimalSet
+    """
+    for kind in reversed(NearOptimalSet.kinds):
+        if kind.accepts(estimator):
+            return kind.of(estimator, X, y, Budget(epsilon, delta))
+    raise InvalidInputError(
+        f"estimator is a {type(estimator).__name__}, for which no kind of near-optimal set is "
+        "known; pass a fitted PessimisticSVC, or define a subclass of NearOptimalSet"
+    )

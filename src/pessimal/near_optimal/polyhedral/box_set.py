@@ -1,0 +1,240 @@
+"""The near-optimal models of a box: hinge loss in training, ``|w_j| ≤ w̄_j``.
+
+``Ψ(w̄) = {(w, b) in the box: L_T ≤ (1 + ε)·L_T* + δ}`` is a polytope. The best hinge loss and every
+score range are linear programs; the other extremes are found by branch and bound on the points
+(`cases`), whatever the loss, if it has one breakpoint.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, hstack
+
+from pessimal.errors import InvalidInputError
+from pessimal.limits import NEVER, Deadline
+from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, find_loss
+from pessimal.lp.highs import WarmProgram
+from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
+
+
+class BoxSet(NearOptimalSet):
+    """Near-optimal models of a box; see the module.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+        Its training set is what the models are trained on.
+    box : ndarray of shape (p,)
+        The hyperparameters w̄.
+    budget : Budget
+    deadline : Deadline
+        When training should end; past it the best model so far stands for the optimum.
+    """
+
+    loss = HINGE
+
+    def __init__(
+        self, problem: TuningProblem, box: Vector, budget: Budget, *, deadline: Deadline = NEVER
+    ) -> None:
+        self.problem, self.box, self.budget = problem, box, budget
+        trained = BoxModels(problem, box).least_loss(deadline)
+        model = Linear(trained.w, -trained.b)
+        self.trained = Extreme(trained.value, trained.lower_bound, trained.value, model)
+
+    @classmethod
+    def accepts(cls, estimator: Any) -> bool:
+        """Return whether an estimator has tuned a box."""
+        return hasattr(estimator, "box_")
+
+    @classmethod
+    def of(cls, estimator: Any, X: ArrayLike, y: ArrayLike, budget: Budget) -> Self:
+        """Make the set of the models in the box that an estimator has tuned.
+
+        The box is one of standardised features; the intercept is free, so that in the features as
+        they are it is the same set with the box divided by their scale.
+        """
+        signs = np.where(np.asarray(y) == estimator.classes_[1], 1.0, -1.0)
+        box = estimator.box_ / estimator.scale_
+        problem = TuningProblem(X, signs, X, signs, upper=box if box.any() else 1.0)
+        return cls(problem, box, budget)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the trained model is certainly a member: time may have run out in training."""
+        return self.trained.value <= self.budget.limit(self.trained.lower_bound) + CUTOFF
+
+    @cached_property
+    def training_limit(self) -> float:
+        """Largest training loss of a member, and the slack that solvers need."""
+        return self.problem.training_limit(self.budget, self.trained.value)
+
+    @cached_property
+    def models(self) -> BoxModels:
+        """The set as a linear program."""
+        models = BoxModels(self.problem, self.box)
+        models.limit_training(self.training_limit)
+        return models
+
+    def train_loss(self, model: Linear) -> float:
+        """Return the mean hinge loss on the training set."""
+        return self.problem.train_loss(model.coef, -model.intercept)
+
+    def contains(self, model: Linear) -> bool:
+        """Return whether a model is in the box and trains within the budget, up to rounding."""
+        slack = MEMBER * self.problem.loss_unit(self.training_limit)
+        in_box = bool((np.abs(model.coef) <= self.box).all())
+        return in_box and self.train_loss(model) <= self.training_limit + slack
+
+    def with_budget(self, budget: Budget) -> Self:
+        """Return the set of another budget, without training again."""
+        other = self.__class__.__new__(self.__class__)
+        other.problem, other.box, other.budget = self.problem, self.box, budget
+        other.trained = self.trained
+        return other
+
+    def worst(
+        self,
+        X: Matrix,
+        y: Vector,
+        loss: str | Loss | None = None,
+        *,
+        deadline: Deadline = NEVER,
+        node_limit: int | None = None,
+    ) -> Extreme:
+        """Find the member of largest mean loss, which may have one breakpoint."""
+        return self.worst_on(self._judging(X, y), find_loss(loss or HINGE), deadline, node_limit)
+
+    def best(
+        self, X: Matrix, y: Vector, loss: str | Loss | None = None, *, deadline: Deadline = NEVER
+    ) -> Extreme:
+        """Find the member of least mean loss: hinge, or one that counts."""
+        return self.best_on(self._judging(X, y), find_loss(loss or HINGE), deadline)
+
+    def score_range(self, X: Matrix, *, deadline: Deadline = NEVER) -> ScoreRange:
+        """Find the range of the score of each row: two linear programs each."""
+        low, high, ends = row_ranges(self.models, margin_rows(X, np.ones(len(X))), deadline)
+        exact = np.arange(len(X)) < len(ends) // 2
+        return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
+
+    def sample(
+        self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
+    ) -> list[Linear]:
+        """Return vertices in random directions; past the deadline fewer, but one."""
+        rng = np.random.default_rng(random_state)
+        members: list[Linear] = []
+        while len(members) < n and not (members and deadline.over):
+            u = self.models.minimise(rng.standard_normal(len(self.box) + 1))
+            members.append(Linear(u[:-1], -float(u[-1])))
+        return members
+
+    def worst_on(
+        self, problem: TuningProblem, loss: Loss, deadline: Deadline, node_limit: int | None
+    ) -> Extreme:
+        """Find the member of largest mean loss on the validation set of a problem."""
+        u, bound = self._search(problem, loss, deadline, node_limit)
+        value = mean_loss(problem, loss, u)
+        return Extreme(
+            value=value,
+            lower_bound=value if self.certain else 0.0,
+            upper_bound=max(value, bound),
+            model=Linear(u[:-1], -float(u[-1])),
+        )
+
+    def best_on(self, problem: TuningProblem, loss: Loss, deadline: Deadline) -> Extreme:
+        """Find the member of least mean loss on the validation set of a problem."""
+        if isinstance(loss, Hinge):
+            u, bound = self._least_hinge(problem, loss, deadline)
+        elif isinstance(loss, Step):
+            flipped = replace(problem, y_val=-problem.y_val)
+            u, most = self._search(flipped, loss.opposite, deadline, None)
+            bound = 1.0 - most
+        else:
+            raise _unfit(loss)
+        value = mean_loss(problem, loss, u)
+        return Extreme(value, min(value, max(0.0, bound)), value, Linear(u[:-1], -float(u[-1])))
+
+    def _judging(self, X: Matrix, y: Vector) -> TuningProblem:
+        """Return the problem with these points as its validation set."""
+        if X is self.problem.X_val and y is self.problem.y_val:
+            return self.problem
+        weight = np.full(len(y), 1.0 / len(y))
+        return replace(self.problem, X_val=X, y_val=y, val_weight=weight)
+
+    @property
+    def _inner(self) -> Vector:
+        return np.append(self.trained.coef, -self.trained.intercept)
+
+    def _search(
+        self, problem: TuningProblem, loss: Loss, deadline: Deadline, node_limit: int | None
+    ) -> tuple[Vector, float]:
+        """Find the largest loss and a bound on it, as far as limits and Ctrl-C allow."""
+        if not isinstance(loss, OneBreakpoint):
+            raise _unfit(loss)
+        cases = WorstCases(problem, self.budget, loss)
+        cases.begin(self.box, self.training_limit, self._inner)
+        with suppress(KeyboardInterrupt):
+            cases.run(deadline, node_limit)
+        found = cases.known()
+        if not loss.counts:
+            return found.u, found.upper_bound
+        deeper = self._deepest(problem, found.u, loss.threshold, deadline)
+        u = max(found.u, deeper, key=lambda u: mean_loss(problem, loss, u))
+        return u, found.upper_bound
+
+    def _least_hinge(
+        self, problem: TuningProblem, loss: Hinge, deadline: Deadline
+    ) -> tuple[Vector, float]:
+        rows = margin_rows(problem.X_val, problem.y_val)
+        models = BoxModels(self.problem, self.box, rows, loss.breakpoints[0])
+        models.limit_training(self.training_limit)
+        u, bound = models.least(hinge_cost=problem.val_weight, deadline=deadline)
+        return self._inner if u is None else u, bound
+
+    def _deepest(
+        self, problem: TuningProblem, u: Vector, threshold: float, deadline: Deadline
+    ) -> Vector:
+        """Return a member whose margins are further below `threshold` where those of `u` are.
+
+        As far as can be, up to one unit. Out of time it is `u` itself.
+        """
+        rows = margin_rows(problem.X_val, problem.y_val)
+        rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
+        if not len(rows):
+            return u
+        n_columns = len(self.models.program.cost)
+        others = csr_array((len(rows), n_columns - rows.shape[1]))
+        program = self.models.program.extended(
+            cost=np.append(np.zeros(n_columns), -1.0),
+            rows=hstack([csr_array(rows), others, np.ones((len(rows), 1))], format="csr"),
+            row_upper=np.full(len(rows), threshold),
+            lower=np.array([-np.inf]),
+            upper=np.ones(1),
+        )
+        simplex = WarmProgram(program)
+        if not simplex.solve(deadline):
+            return u
+        x = simplex.point()[: rows.shape[1]]
+        return np.append(np.clip(x[:-1], -self.box, self.box), x[-1])
+
+
+def _unfit(loss: Loss) -> InvalidInputError:
+    return InvalidInputError(
+        f"loss is {type(loss).__name__}, which is no hinge and counts no points; over the models "
+        "of a box only these have proved extremes, so pass 'hinge', 'zero_one' or 'margin'"
+    )
+
+
+def mean_loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:
+    """Return the mean loss of a model ``(w, b)`` on the validation set."""
+    margins = problem.y_val * (problem.X_val @ u[:-1] - u[-1])
+    return loss.mean(margins, problem.val_weight)
