@@ -31,6 +31,7 @@ test: $(VENV)/dev $(VENV)/compiled  ## run all tests and documented examples, tw
 lint: $(VENV)/dev  ## check style and formatting
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
+	@$(VENV)/bin/lint-imports --no-cache --no-logo
 
 types: $(VENV)/dev  ## check types
 	@$(PY) -m mypy

@@ -5,7 +5,7 @@ Ties between boxes
 Many boxes share the best validation loss, with the very same model: whatever weight the model
 leaves unused, the box may grant or not. The loss of the model does not see the difference. The
 worst case does: a larger box holds more models that train as well, among them worse ones. So an
-evaluated worst case hangs on how a solver breaks the tie, and ``tie_break`` states the rule.
+evaluated worst case depends on how a solver breaks the tie, and ``tie_break`` states the rule.
 
 On 10 + 10 rows of Cancer we compare the *smallest* box, which just holds the model, with the
 *largest* one in which it is still optimal.

@@ -172,6 +172,6 @@ class TestWorstCase:
         box = 0.5 * problem.upper
         worst = worst_case(problem, box, budget)
         w, b = worst.coef, -worst.intercept
-        hurried = certify_worst_case(problem, budget, box, w, b, worst.value, time_limit=1e-9)
-        assert hurried.inner_gap > 1e-3
-        assert not hurried.ok
+        limited = certify_worst_case(problem, budget, box, w, b, worst.value, time_limit=1e-9)
+        assert limited.inner_gap > 1e-3
+        assert not limited.ok

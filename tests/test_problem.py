@@ -1,4 +1,4 @@
-"""The door of the package: what it lets in, what it turns away, and with which words."""
+"""What a tuning problem accepts, what it refuses, and with which words."""
 
 from __future__ import annotations
 

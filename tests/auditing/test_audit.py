@@ -150,20 +150,20 @@ def test_the_curve_holds_the_audited_epsilon_among_those_asked_for() -> None:
 def test_out_of_time_the_bounds_still_hold() -> None:
     problem, box, budget = random_problem(3), np.ones(3), Budget(relative=0.3)
     exact = run(problem, box, budget)
-    hurried = run(problem, box, budget, time_limit=1e-6)
+    limited = run(problem, box, budget, time_limit=1e-6)
     for name in ("worst_loss", "worst_error", "discrepancy"):
-        true, quick = getattr(exact, name), getattr(hurried, name)
+        true, quick = getattr(exact, name), getattr(limited, name)
         assert quick.value <= true.value + TOLERANCE
         assert true.value <= quick.bound + TOLERANCE
-    assert hurried.best_error.bound <= exact.best_error.value <= hurried.best_error.value
-    assert hurried.discrepancy.bound <= hurried.ambiguity_bound + TOLERANCE
-    assert (hurried.score_low <= exact.score_low + TOLERANCE).all()
-    assert (hurried.score_high >= exact.score_high - TOLERANCE).all()
+    assert limited.best_error.bound <= exact.best_error.value <= limited.best_error.value
+    assert limited.discrepancy.bound <= limited.ambiguity_bound + TOLERANCE
+    assert (limited.score_low <= exact.score_low + TOLERANCE).all()
+    assert (limited.score_high >= exact.score_high - TOLERANCE).all()
     assert exact.notes == ()
-    assert hurried.notes[0].startswith("Time ran out before the score ranges of 8 of 8 validation")
-    assert (hurried.stopped, exact.stopped) == (True, False)
-    assert not (hurried.ambiguous & ~exact.ambiguous).any()
-    assert not (exact.ambiguous & ~hurried.ambiguous & ~hurried.undecided).any()
+    assert limited.notes[0].startswith("Time ran out before the score ranges of 8 of 8 validation")
+    assert (limited.stopped, exact.stopped) == (True, False)
+    assert not (limited.ambiguous & ~exact.ambiguous).any()
+    assert not (exact.ambiguous & ~limited.ambiguous & ~limited.undecided).any()
 
 
 def test_a_point_of_unknown_range_may_be_right_with_a_score_of_zero(
@@ -267,7 +267,7 @@ def test_separable_data_are_told_that_epsilon_does_nothing() -> None:
         ({"y_train": [1, 1, 1]}, r"y_train holds 1 class\(es\), 1; pass labels of two"),
         ({"y_train": [0, 1]}, "y_train has shape"),
         ({"y_train": [0, None, 1]}, "y_train has no label at position 1; drop the rows"),
-        ({"y_train": [[0], [1], [1]]}, "y_train has shape .3, 1.; pass one label a row"),
+        ({"y_train": [[0], [1], [1]]}, "y_train has shape .3, 1.; pass one label per row"),
         ({"y_val": [5]}, "y_val contains the label 5; the classes are 0, 1"),
         ({"y_val": ["yes"]}, "y_val contains the label 'yes'; the classes are 0, 1"),
         ({"X_train": [[0.0], [np.nan], [1.0]]}, "X_train contains nan"),

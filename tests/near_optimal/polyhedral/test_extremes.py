@@ -145,19 +145,19 @@ def test_the_zero_model_in_the_set_is_not_overcounted() -> None:
 def test_out_of_time_the_bounds_still_hold(loss: Loss) -> None:
     problem, budget = random_problem(1, n_val=8), Budget(relative=0.3)
     exact = worst_case(problem, 0.5, budget, loss=loss)
-    hurried = worst_case(problem, 0.5, budget, loss=loss, time_limit=1e-9)
-    assert hurried.value <= exact.value + TOLERANCE
-    assert exact.value <= hurried.upper_bound + TOLERANCE
+    limited = worst_case(problem, 0.5, budget, loss=loss, time_limit=1e-9)
+    assert limited.value <= exact.value + TOLERANCE
+    assert exact.value <= limited.upper_bound + TOLERANCE
 
 
 def test_out_of_nodes_the_bounds_hold_and_are_the_same_again() -> None:
     problem, budget = random_problem(1, n_val=12), Budget(relative=0.3, absolute=0.2)
     exact = worst_case(problem, 0.5, budget)
-    hurried, again = (worst_case(problem, 0.5, budget, node_limit=1) for _ in range(2))
-    assert hurried.value <= exact.value + TOLERANCE
-    assert exact.value <= hurried.upper_bound + TOLERANCE
+    limited, again = (worst_case(problem, 0.5, budget, node_limit=1) for _ in range(2))
+    assert limited.value <= exact.value + TOLERANCE
+    assert exact.value <= limited.upper_bound + TOLERANCE
     assert exact.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
-    assert (hurried.value, hurried.upper_bound) == (again.value, again.upper_bound)
+    assert (limited.value, limited.upper_bound) == (again.value, again.upper_bound)
 
 
 def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
