@@ -42,15 +42,6 @@ def near_optimal(
     return NearOptimalSet(case.train, box or exact(case.box), epsilon, case.budget.absolute)
 
 
-def with_slack(case: Case) -> NearOptimalSet:
-    """Members of a budget larger by ten times the slack of the package; the solver has its own."""
-    budget = case.budget
-    least = float(least_loss(case.train, exact(case.box)))
-    slack = case.problem.training_limit(budget, least) - budget.limit(least)
-    absolute = Fraction(budget.absolute) + 10 * Fraction(slack)
-    return NearOptimalSet(case.train, exact(case.box), budget.relative, absolute)
-
-
 def judge_maximum(
     findings: Findings, name: str, value: float, bound: float, truth: Fraction
 ) -> None:
@@ -94,11 +85,9 @@ def judge_ranges(
         least, most = members.score_range(x)
         text = f"score {k} [{low[k]:.9g}, {high[k]:.9g}], truth [{least:.9g}, {most:.9g}]"
         findings.require(at_most(low[k], least) and at_most(most, high[k]), f"{text}: too narrow")
-        if not (at_most(least, low[k]) and at_most(high[k], most)):
-            # Where weights are far apart, the slack that solvers need can move a score.
-            least, most = with_slack(case).score_range(x)
-            wide = at_most(least, low[k]) and at_most(high[k], most)
-            findings.require(wide, f"{text}, [{least:.9g}, {most:.9g}] with slack: too wide")
+        # The ends are bounds: where weights are far apart, safe rounding moves them a little.
+        narrow = at_most(least, low[k]) and at_most(high[k], most)
+        findings.require(narrow, f"{text}: too wide", Verdict.OPEN)
 
 
 def ask_hinge(case: Case, findings: Findings) -> None:

@@ -105,6 +105,8 @@ class WorstCases:
         # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,
         # and with their rounding no model at all might train within the limit.
         u = self._in_box(simplex.values()[: len(box) + 1], box)
+        if unit < 1.0:  # bounds on b are as large as the least weight is small, and so is rounding
+            u[-1] = best_intercept(self.problem, u[:-1])
         return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates)
 
     def limit(self, box: Vector) -> float:
@@ -232,3 +234,19 @@ class WorstCases:
         """Return which validation points have an active hinge at a model."""
         margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
         return np.asarray(margins < 1.0)
+
+
+def best_intercept(problem: TuningProblem, w: Vector) -> float:
+    """Return the b of least training loss for given weights: where the slopes of hinges cancel.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0], [3.0]], [-1, 1, 1], [[0.0]], [1])
+    >>> best_intercept(problem, np.array([1.0]))
+    0.0
+    """
+    at = problem.X_train @ w - problem.y_train
+    order = np.argsort(at)
+    negative = problem.train_weight[problem.y_train < 0.0].sum()
+    slopes = np.cumsum(problem.train_weight[order]) - negative
+    return float(at[order[np.argmax(slopes >= 0.0)]])
