@@ -31,23 +31,16 @@ N_DIRECTIONS = 60
 """Vertices averaged by `mean`; more change little."""
 
 
-def refit(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    random: np.random.RandomState,
-    deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
+def refit(problem: TuningProblem, box: Vector, *_: object) -> tuple[Vector, float]:
     """Return a model of least loss in the box.
 
     Examples
     --------
     >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[0.0]], [-1])
-    >>> w, b = refit(problem, np.ones(1), Budget(), np.random.RandomState(0))
+    >>> w, b = refit(problem, np.ones(1))
     >>> round(problem.train_loss(w, b), 6)
     0.5
     """
-    del budget, random, deadline
     trained = least_loss(problem, box)
     return trained.w, trained.b
 
@@ -91,13 +84,7 @@ def mean(
     return u[:-1], float(u[-1])
 
 
-def centre(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    random: np.random.RandomState,
-    deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
+def centre(problem: TuningProblem, box: Vector, budget: Budget, *_: object) -> tuple[Vector, float]:
     """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
 
     With r the radius, ``‖(w, b)‖`` the distance and ``m_i`` the margin row of point i, the
@@ -108,11 +95,10 @@ def centre(
     Examples
     --------
     >>> problem = TuningProblem([[-3.0], [3.0]], [-1, 1], [[0.0]], [-1])
-    >>> w, b = centre(problem, np.ones(1), Budget(), np.random.RandomState(0))
+    >>> w, b = centre(problem, np.ones(1), Budget())
     >>> bool(1 / 3 < w[0] < 1.0), abs(round(b, 6))
     (True, 0.0)
     """
-    del random, deadline
     models = near_optimal(problem, box, budget)
     n_columns = len(models.program.cost)
     free = np.append(box > 0.0, True)
