@@ -24,14 +24,14 @@ from pessimal.solution import Status, TuningSolution
 from pessimal.solve import Inner
 from pessimal.solvers.minimax.groups import GroupsSpec
 from pessimal.tabular import (
+    ColumnEncoder,
     CompleteRows,
     Labelled,
     Missing,
-    Recipe,
     Text,
     complete_rows,
     draw_rows,
-    make_recipe,
+    make_column_encoder,
     require_both_classes,
 )
 from pessimal.workflows.model import Fact, TunedModel
@@ -64,7 +64,7 @@ class Settings:
     test_size : float
         Share of the rows to hold out; 0 for none.
     missing, text
-        As in `make_recipe`.
+        As in `make_column_encoder`.
     time_limit : float
         Seconds for tuning and audit together. Tuning has two thirds of them at most, the audit
         what is left.
@@ -166,21 +166,21 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
     """
     begun = time.perf_counter()
     kept, held = draw_rows(table, settings.test_size, settings.seed)
-    recipe = make_recipe(table.columns.iloc[kept], settings.missing, settings.text)
-    tuning = complete_rows(table, kept, recipe, "tune on")
-    testing = complete_rows(table, held, recipe, "compare on")
+    encoder = make_column_encoder(table.columns.iloc[kept], settings.missing, settings.text)
+    tuning = complete_rows(table, kept, encoder, "tune on")
+    testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
     estimator = _fit(tuning, settings)
     seconds = max(settings.time_limit - (time.perf_counter() - begun), LEAST_SECONDS)
     report = _audit(estimator, tuning, table, settings, seconds)
     return TuningRun(
-        model=_model(table, recipe, estimator, report, settings),
+        model=_model(table, encoder, estimator, report, settings),
         weights=estimator.coef_[0] * estimator.scale_,
         settings=settings,
         solution=estimator.result_,
         audit=report,
         comparison=_compare(estimator, tuning, testing) if len(testing.y) else None,
-        notes=(*table.notes, *recipe.notes, *tuning.notes, *testing.notes),
+        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes),
     )
 
 
@@ -233,12 +233,12 @@ def _audit(
 
 
 def _model(
-    table: Labelled, recipe: Recipe, estimator: Any, report: AuditReport, settings: Settings
+    table: Labelled, encoder: ColumnEncoder, estimator: Any, report: AuditReport, settings: Settings
 ) -> TunedModel:
     return TunedModel(
         target=table.target,
         classes=table.classes,
-        recipe=recipe,
+        encoder=encoder,
         coef=tuple(estimator.coef_[0].tolist()),
         intercept=float(estimator.intercept_[0]),
         box=tuple(estimator.box_.tolist()),

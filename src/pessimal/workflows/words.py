@@ -106,7 +106,7 @@ MOST_FEATURES = 30
 def feature_table(run: TuningRun) -> Rows:
     """List the tuned limits and the coefficients of the model that predicts."""
     model = run.model
-    features = list(zip(model.recipe.feature_names, model.box, model.coef, strict=True))
+    features = list(zip(model.encoder.feature_names, model.box, model.coef, strict=True))
     listed = [feature for feature in features if feature[1] > 0.0 or len(features) <= MOST_FEATURES]
     others = len(features) - len(listed)
     return [
