@@ -86,11 +86,6 @@ class Scaling:
         varies = spread > CONSTANT
         return cls(mean * unit, np.where(varies, spread * unit, 1.0), varies)
 
-    @classmethod
-    def none(cls, n_features: int) -> Self:
-        """Leave every feature as it is."""
-        return cls(np.zeros(n_features), np.ones(n_features), np.ones(n_features, dtype=np.bool_))
-
     def scaled(self, X: Matrix) -> Matrix:
         """Features of mean 0 and variance 1."""
         return np.where(self.varies, (X - self.mean) / self.scale, 0.0)
@@ -198,7 +193,8 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._scaling = Scaling.of(rows)
         else:
             _require_moderate(rows.X)
-            self._scaling = Scaling.none(rows.X.shape[1])
+            every = np.ones(rows.X.shape[1])
+            self._scaling = Scaling(np.zeros_like(every), every, every > 0.0)
         self.mean_, self.scale_ = self._scaling.mean, self._scaling.scale
         positive = (rows.y > 0.0).astype(np.intp)
         factors = compute_class_weight(

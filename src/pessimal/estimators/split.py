@@ -74,13 +74,6 @@ def draw_validation(rows: Rows, share: float, random: np.random.RandomState) -> 
 
     The rows are distinct, of both classes, at least three. Of their copies a share is drawn, at
     least one, and one of each class left; returned is how much of each row's weight validates.
-
-    Examples
-    --------
-    >>> X, y = np.arange(6.0)[:, None], np.array([-1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
-    >>> drawn = draw_validation(Rows(X, y, np.ones(6)), 0.5, np.random.RandomState(0))
-    >>> y[drawn > 0.0]
-    array([-1., -1.,  1.])
     """
     counted = bool((rows.weight % 1.0 == 0.0).all() and rows.weight.max() < 2.0**53)
     # A table whose rows all come in pairs is the table of half as many.

@@ -118,10 +118,12 @@ class SplitClassifier(BoxClassifier):
                 f"the training rows hold no row of class {absent!r}, all are validation rows; "
                 "training needs both classes, so leave one of each out of the validation set"
             )
+        # A mixed-integer program tells of no progress.
+        told = self.verbose and self.method == "search"
         solution = self._solve(
             self._problem(rows, ~val, val),
             seed=int(random.randint(2**31 - 1)),
-            callback=self._progress(),
+            callback=progress_lines(type(self).__name__) if told else None,
             method=self.method,
             solver=self.solver,
             time_limit=self.time_limit,
@@ -154,11 +156,6 @@ class SplitClassifier(BoxClassifier):
     @abstractmethod
     def _solve(self, problem: TuningProblem, **options: Any) -> TuningSolution:
         """Tune by the view of the subclass."""
-
-    def _progress(self) -> Callback | None:
-        """Tell of the search's progress; a mixed-integer program tells of none."""
-        wanted = self.verbose and self.method == "search"
-        return progress_lines(type(self).__name__) if wanted else None
 
     def _split(self, rows: Rows, in_val: Mask | None, random: np.random.RandomState) -> Distinct:
         """Merge equal rows; their one set is V, as given or drawn."""

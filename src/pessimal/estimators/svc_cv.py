@@ -300,37 +300,11 @@ def tune_shared_box(
     n_jobs: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> SharedBox:
-    """Tune one box on several folds.
+    """Tune one box on several folds, of the same features and with the same limits.
 
-    Parameters
-    ----------
-    folds : sequence of TuningProblem
-        With the same features and the same limits.
-    budget : Budget
-    flip : {"all", "margin", "paper"}, default="all"
-        For the folds' own pessimistic boxes.
-    time_limit : float, optional
-        Seconds for everything; the folds' own boxes may take half of them.
-    node_limit : int, optional
-        Nodes of each fold's search.
-    max_boxes : int, optional
-        Number of boxes to judge.
-    seed : int, default=0
-    n_jobs : int, optional
-        Processes; the answer does not depend on their number.
-    tell : callable, optional
-        Called with a line of text at every better box.
-
-    Returns
-    -------
-    SharedBox
-
-    Examples
-    --------
-    >>> fold = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
-    >>> shared = tune_shared_box([fold, fold], Budget(relative=0.2))
-    >>> bool(shared.lower_bound <= shared.value), shared.proved
-    (True, False)
+    `flip` and `node_limit` are those of the folds' own searches, which may take half of the time
+    limit; `tell` is called with a line of text at every better box. The answer does not depend on
+    `n_jobs`, the number of processes.
     """
     with Parallel(n_jobs=n_jobs) as workers:
         run = _Run(
@@ -446,8 +420,7 @@ class _Run:
         return self.value() - self.lower_bound <= OPTIMAL_GAP
 
     def spent(self) -> bool:
-        late = self.judged > 0 and self.deadline.over
-        return late or self.judged >= self.max_boxes
+        return self.judged >= self.max_boxes or (self.judged > 0 and self.deadline.over)
 
     def seconds(self, share: float) -> float | None:
         """Return a share of the seconds left, never too few; None without a limit."""
@@ -470,11 +443,7 @@ def _judged_coarsely(folds: Sequence[TuningProblem], budget: Budget) -> _Judged:
 
 
 def _judge(
-    folds: Sequence[TuningProblem],
-    budget: Budget,
-    box: Vector,
-    cutoff: float,
-    time_limit: float | None,
+    folds: Sequence[TuningProblem], budget: Budget, box: Vector, cutoff: float, limit: float | None
 ) -> Vector | None:
     """Worst case of each fold, or None as soon as their mean cannot be below `cutoff`.
 
@@ -484,7 +453,7 @@ def _judge(
     for k, fold in enumerate(folds):
         if values.mean() >= cutoff:
             return None
-        values[k] = worst_case(fold, box, budget, time_limit=time_limit).upper_bound
+        values[k] = worst_case(fold, box, budget, time_limit=limit).upper_bound
     return values
 
 

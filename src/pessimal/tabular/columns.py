@@ -78,14 +78,7 @@ class ColumnEncoder:
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Turn a table into features; NaN where a cell is missing and nothing fills it.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            With at least the columns of the encoder; others are ignored.
-
-        Returns
-        -------
-        pandas.DataFrame of float
+        The table has at least the columns of the encoder; others are ignored.
 
         Examples
         --------

@@ -48,9 +48,7 @@ class Labelled:
 
     def labels(self, y: Vector) -> NDArray[Any]:
         """Return the labels that signs stand for."""
-        named = np.empty(len(y), dtype=object)
-        named[:] = [self.classes[int(sign > 0.0)] for sign in y]
-        return named
+        return np.array(self.classes, dtype=object)[(y > 0.0).astype(np.intp)]
 
 
 def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) -> Labelled:
@@ -140,16 +138,6 @@ def complete_rows(
     """Take the features of the rows without missing cells, after filling what the encoder fills.
 
     The purpose is what the rows are for, to be said in the notes.
-
-    Examples
-    --------
-    >>> from pessimal.tabular import Source, make_column_encoder, with_labels
-    >>> frame = pd.DataFrame({"size": [1.0, None, 3.0], "kind": ["a", "b", "b"]})
-    >>> table = with_labels(Source("toy", frame), "kind")
-    >>> encoder = make_column_encoder(table.columns, "drop", "refuse")
-    >>> rows = complete_rows(table, np.arange(3), encoder, "tune on")
-    >>> rows.y, rows.notes[0]
-    (array([-1.,  1.]), "Rows to tune on with missing cells, left out: 1 of 3, most for 'size'.")
     """
     cells = table.columns.iloc[rows]
     X = encoder.features(cells)
