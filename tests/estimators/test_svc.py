@@ -65,7 +65,7 @@ class TestTheAnswerIsThatOfTheViews:
         assert model.result_.objective == pytest.approx(expected.objective, abs=1e-6)
         assert model.worst_case_loss_ == pytest.approx(model.result_.objective, abs=1e-6)
 
-    def test_one_limit_a_feature_is_no_worse_than_the_paper_s_box(self) -> None:
+    def test_one_limit_per_feature_is_no_worse_than_the_paper_s_box(self) -> None:
         X, y = overlapping()
         with pytest.warns(ConvergenceWarning, match="not proved optimal"):
             exact = PessimisticSVC(inner="exact", node_limit=300, random_state=0).fit(X, y)
