@@ -86,44 +86,44 @@ def evade(
 
     here = points[attacked]
     direction = -np.sign(np.outer(y_sign[attacked], linear.coef))
-    room = np.where(direction > 0.0, upper - here, here - lower)
+    cap = np.where(direction > 0.0, upper - here, here - lower)
     # Only the ratios matter; scaled, no square overflows.
     slope = np.abs(linear.coef) / np.abs(linear.coef).max()
-    step = size * direction * _STEPS[norm](slope, room / size)
+    step = size * direction * _STEPS[norm](slope, cap / size)
     points[attacked] = np.clip(here + step, lower, upper)
     return points
 
 
-def _steps_max(slope: Vector, room: Matrix) -> Matrix:
+def _steps_max(slope: Vector, cap: Matrix) -> Matrix:
     """Maximum norm, radius 1: every coordinate as far as it may."""
-    return np.where(slope > 0.0, np.minimum(room, 1.0), 0.0)
+    return np.where(slope > 0.0, np.minimum(cap, 1.0), 0.0)
 
 
-def _steps_1(slope: Vector, room: Matrix) -> Matrix:
+def _steps_1(slope: Vector, cap: Matrix) -> Matrix:
     """1-norm, radius 1: fill the coordinates in the order of their slope."""
-    steps = np.zeros_like(room)
-    left = np.ones(len(room))
+    steps = np.zeros_like(cap)
+    left = np.ones(len(cap))
     for j in np.argsort(-slope, kind="stable"):
         if slope[j] > 0.0:
-            steps[:, j] = np.minimum(room[:, j], left)
+            steps[:, j] = np.minimum(cap[:, j], left)
             left -= steps[:, j]
     return steps
 
 
-def _steps_2(slope: Vector, room: Matrix) -> Matrix:
-    """2-norm, radius 1: ``min(room, t·slope)`` with the t that uses it up, or all the room.
+def _steps_2(slope: Vector, cap: Matrix) -> Matrix:
+    """2-norm, radius 1: ``min(cap, t·slope)`` with the t that uses it up, or all caps.
 
-    Coordinates beyond their room are put on it and the rest is shared anew. A coordinate put on
-    its room stays there, since t only grows: after at most p rounds none is beyond.
+    Coordinates beyond their cap are put on it and the rest is shared anew. A coordinate put on its
+    cap stays there, since t only grows: after at most p rounds none is beyond.
     """
-    capped = np.zeros(room.shape, dtype=bool)
+    capped = np.zeros(cap.shape, dtype=bool)
     while True:
-        used = np.sum(np.where(capped, room, 0.0) ** 2, axis=1)
+        used = np.sum(np.where(capped, cap, 0.0) ** 2, axis=1)
         free = np.sum(np.where(capped, 0.0, slope) ** 2, axis=1)
         left = np.sqrt(np.maximum(1.0 - used, 0.0))
-        t = np.divide(left, np.sqrt(free), out=np.zeros(len(room)), where=free > 0.0)
-        steps = np.where(capped, room, t[:, None] * slope)
-        beyond = ~capped & (steps > room)
+        t = np.divide(left, np.sqrt(free), out=np.zeros(len(cap)), where=free > 0.0)
+        steps = np.where(capped, cap, t[:, None] * slope)
+        beyond = ~capped & (steps > cap)
         if not beyond.any():
             return steps
         capped |= beyond
@@ -159,7 +159,7 @@ def _attacked(where: ArrayLike | None, n_points: int) -> Mask:
     if mask.dtype != np.bool_ or mask.shape != (n_points,):
         raise InvalidInputError(
             f"where has type {mask.dtype} and shape {mask.shape}; pass {n_points} booleans, "
-            "one a point"
+            "one per point"
         )
     return mask
 
@@ -173,7 +173,7 @@ def _limits(limits: tuple[ArrayLike, ArrayLike] | None, points: Matrix) -> tuple
     except (TypeError, ValueError):
         raise InvalidInputError(
             f"limits do not fit {points.shape[1]} features; pass a pair (lower, upper) of numbers "
-            "or of arrays with one number a feature"
+            "or of arrays with one number per feature"
         ) from None
     outside = ~((points >= low) & (points <= high))
     if outside.any():

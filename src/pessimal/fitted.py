@@ -39,16 +39,7 @@ class LinearModel(Linear):
 
 
 def fitted_best(model: Any) -> Any:
-    """Return the classifier that a search such as GridSearchCV found; others as they are.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2)
-    >>> fitted_best(search.fit([[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]))
-    LogisticRegression()
-    """
+    """Return the classifier that a search such as GridSearchCV found; others as they are."""
     if not hasattr(model, "best_index_"):
         return model
     if not hasattr(model, "best_estimator_"):
@@ -61,15 +52,6 @@ def fitted_best(model: Any) -> Any:
 
 def read_linear_model(model: Any) -> LinearModel:
     """Take the coefficients, intercept and classes out of a fitted linear classifier.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted, linear, two classes.
-
-    Returns
-    -------
-    LinearModel
 
     Examples
     --------
@@ -106,23 +88,17 @@ def read_linear_model(model: Any) -> LinearModel:
 
 
 def linear_model(coef: Any, intercept: Any, classes: Classes, name: str) -> LinearModel:
-    """Check the numbers of a linear model.
-
-    Examples
-    --------
-    >>> linear_model([1, 2], 0, (-1, 1), "pair").coef
-    array([1., 2.])
-    """
+    """Check the numbers of a linear model."""
     try:
         numbers, offset = np.array(coef, dtype=np.float64), float(intercept)
     except (TypeError, ValueError):
         raise InvalidInputError(
             f"model ({name}) has a coef or an intercept that cannot be read as numbers; pass one "
-            "coefficient a feature and one intercept"
+            "coefficient per feature and one intercept"
         ) from None
     if numbers.ndim != 1 or not (np.isfinite(numbers).all() and np.isfinite(offset)):
         raise InvalidInputError(
             f"model ({name}) has coefficients of shape {numbers.shape} or numbers that are not "
-            "finite; pass one finite coefficient a feature and a finite intercept"
+            "finite; pass one finite coefficient per feature and a finite intercept"
         )
     return LinearModel(numbers, offset, classes, name)

@@ -20,19 +20,7 @@ Classes: TypeAlias = tuple[Any, Any]
 
 
 def two_classes(name: str, y: ArrayLike) -> Classes:
-    """Return the two classes that `y` holds, in sorted order.
-
-    Parameters
-    ----------
-    name : str
-        What to call `y` in an error.
-    y : array-like of shape (n,)
-        Labels.
-
-    Returns
-    -------
-    tuple
-        The class that stands for −1 and the one that stands for +1.
+    """Return the two classes that `y` holds, in sorted order; errors call it by `name`.
 
     Examples
     --------
@@ -54,20 +42,7 @@ def two_classes(name: str, y: ArrayLike) -> Classes:
 
 
 def signs(name: str, y: ArrayLike, classes: Classes) -> Vector:
-    """Recode labels as −1 and +1.
-
-    Parameters
-    ----------
-    name : str
-        What to call `y` in an error.
-    y : array-like of shape (n,)
-        Labels, of one class or of both.
-    classes : tuple
-        The class that stands for −1 and the one that stands for +1.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    """Recode labels, of one class or of both, as −1 and +1.
 
     Examples
     --------
@@ -85,17 +60,11 @@ def signs(name: str, y: ArrayLike, classes: Classes) -> Vector:
 
 
 def column(name: str, y: ArrayLike) -> NDArray[Any]:
-    """Return labels as a one-dimensional array without gaps.
-
-    Examples
-    --------
-    >>> column("y", ["a", "b"]).shape
-    (2,)
-    """
+    """Return labels as a one-dimensional array without gaps."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise InvalidInputError(
-            f"{name} has shape {labels.shape}; pass one label a row, in one dimension"
+            f"{name} has shape {labels.shape}; pass one label per row, in one dimension"
         )
     missing = np.asarray(pd.isna(labels))
     if missing.any():

@@ -13,7 +13,7 @@ from pessimal import Budget, OptimisticSVC, TuningProblem
 from pessimal.limits import NEVER
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
-from pessimal.tabular import complete_rows, draw_rows, make_recipe, read_source, with_labels
+from pessimal.tabular import complete_rows, draw_rows, make_column_encoder, read_source, with_labels
 from pessimal.workflows import Settings, read_model, tune_table, write_model
 
 SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
@@ -209,7 +209,9 @@ def test_one_limit_for_all_features_is_proved_against_the_exact_worst_case(
 def test_no_single_limit_has_a_smaller_worst_case(one_limit: dict[str, Any]) -> None:
     table = with_labels(read_source("cancer"), None)
     kept, _ = draw_rows(table, 0.95, 0)
-    rows = complete_rows(table, kept, make_recipe(table.columns.iloc[kept], "drop", "refuse"), "")
+    rows = complete_rows(
+        table, kept, make_column_encoder(table.columns.iloc[kept], "drop", "refuse"), ""
+    )
     model = OptimisticSVC(random_state=0).fit(rows.X, rows.y)  # for its split and scale alone
     X, val = (rows.X - model.mean_) / model.scale_, model.validation_
     problem = TuningProblem(X[~val], rows.y[~val], X[val], rows.y[val])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from titanic import COUNTS, titanic
 
-from pessimal.estimators.rows import Rows, distinct, divide, draw_validation
-from pessimal.estimators.scaling import Scaling
+from pessimal.estimators.base import Scaling
+from pessimal.estimators.split import Rows, distinct, divide, draw_validation
 from pessimal.problem import Mask, Matrix, Vector
 
 

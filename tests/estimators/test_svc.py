@@ -18,8 +18,8 @@ from titanic import titanic
 
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import InvalidInputError
-from pessimal.estimators import OptimisticSVC, PessimisticSVC, inputs
-from pessimal.estimators.progress import progress_lines
+from pessimal.estimators import OptimisticSVC, PessimisticSVC, base
+from pessimal.estimators.svc import progress_lines
 from pessimal.limits import Progress
 from pessimal.problem import Matrix, Vector
 from pessimal.solution import Status
@@ -65,7 +65,7 @@ class TestTheAnswerIsThatOfTheViews:
         assert model.result_.objective == pytest.approx(expected.objective, abs=1e-6)
         assert model.worst_case_loss_ == pytest.approx(model.result_.objective, abs=1e-6)
 
-    def test_one_limit_a_feature_is_no_worse_than_the_paper_s_box(self) -> None:
+    def test_one_limit_per_feature_is_no_worse_than_the_paper_s_box(self) -> None:
         X, y = overlapping()
         with pytest.warns(ConvergenceWarning, match="not proved optimal"):
             exact = PessimisticSVC(inner="exact", node_limit=300, random_state=0).fit(X, y)
@@ -264,13 +264,13 @@ class TestInputsOfOtherKinds:
     def test_a_sparse_table_beyond_the_limit_is_refused(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(inputs, "DENSE_LIMIT", 10)
+        monkeypatch.setattr(base, "DENSE_LIMIT", 10)
         X, y = overlapping()
         with pytest.raises(InvalidInputError, match=r"sparse with shape \(24, 3\).*TruncatedSVD"):
             OptimisticSVC().fit(sparse.csr_array(X), y)
 
     def test_too_many_rows_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(inputs, "ROW_LIMIT", 20)
+        monkeypatch.setattr(base, "ROW_LIMIT", 20)
         with pytest.raises(InvalidInputError, match="24 distinct rows"):
             OptimisticSVC().fit(*overlapping())
 
@@ -418,7 +418,7 @@ class TestErrors:
 def test_progress_goes_to_standard_error_when_asked_for(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pessimal.estimators.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("pessimal.estimators.svc.SECONDS_BETWEEN_LINES", 0.0)
     X, y = overlapping()
     PessimisticSVC(random_state=0).fit(X, y)
     assert capfd.readouterr().err == ""
@@ -429,7 +429,7 @@ def test_progress_goes_to_standard_error_when_asked_for(
 def test_progress_without_a_box_to_show_says_so(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pessimal.estimators.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("pessimal.estimators.svc.SECONDS_BETWEEN_LINES", 0.0)
     progress_lines("SVC")(Progress(incumbent=np.inf, bound=0.25, nodes=3, seconds=2.0))
     said = capfd.readouterr().err
     assert said == "SVC: no limits judged yet, bound 0.250000, 3 nodes, 2 s\n"

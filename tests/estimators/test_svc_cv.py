@@ -14,8 +14,8 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold
 from strategies import problems
 
 from pessimal.errors import InvalidInputError
-from pessimal.estimators import PessimisticSVCCV, shared_box
-from pessimal.estimators.shared_box import tune_shared_box
+from pessimal.estimators import PessimisticSVCCV, svc_cv
+from pessimal.estimators.svc_cv import tune_shared_box
 from pessimal.near_optimal import worst_case
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
@@ -139,7 +139,7 @@ def test_ctrl_c_ends_the_run_with_a_valid_box(
     view: str, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tune_shared_box(folds(), BUDGET)
-    real, calls = getattr(shared_box, view), 0
+    real, calls = getattr(svc_cv, view), 0
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
@@ -152,7 +152,7 @@ def test_ctrl_c_ends_the_run_with_a_valid_box(
         return replace(answer, status=Status.INTERRUPTED)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shared_box, view, interrupted)
+        patch.setattr(svc_cv, view, interrupted)
         shared = tune_shared_box(folds(), BUDGET)
     assert shared.status is Status.INTERRUPTED
     assert calls <= 3  # the folds that were under way

@@ -47,7 +47,7 @@ def test_the_comparison_counts_held_out_rows(run: TuningRun) -> None:
 def test_the_model_predicts_by_its_own_numbers(run: TuningRun) -> None:
     frame = read_source("cancer").frame
     predicted = run.model.predict(frame)
-    scores = frame[list(run.model.recipe.feature_names)].to_numpy() @ run.model.coef
+    scores = frame[list(run.model.encoder.feature_names)].to_numpy() @ run.model.coef
     np.testing.assert_allclose(predicted["score"], scores + run.model.intercept)
     labels = np.where(predicted["score"] > 0.0, "malignant", "benign")
     assert predicted["prediction"].tolist() == labels.tolist()
@@ -101,7 +101,7 @@ def test_medians_come_from_the_tuning_rows_alone() -> None:
     frame = messy_table()
     labelled = with_labels(Source("messy", frame), "diagnosis", ["visit date"])
     run = tune_table(labelled, Settings(test_size=0.8, missing="fill", view="optimistic"))
-    [pressure] = [c for c in run.model.recipe.columns if c.name == "blood pressure"]
+    [pressure] = [c for c in run.model.encoder.columns if c.name == "blood pressure"]
     used = run.audit.n_train + run.audit.n_val
     assert used == 39  # a fifth of the 197 labelled rows, none dropped
     assert pressure.fill != frame["blood pressure"].median()

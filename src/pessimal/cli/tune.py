@@ -143,7 +143,7 @@ def _say(run: TuningRun, data: str, out: Path | None, report: Path | None) -> No
 
 def _content(run: TuningRun, out: Path | None, report: Path | None) -> dict[str, Any]:
     model = run.model
-    features = zip(model.recipe.feature_names, model.box, model.coef, strict=True)
+    features = zip(model.encoder.feature_names, model.box, model.coef, strict=True)
     return {
         "guarantee": model.guarantee,
         "stopped": run.stopped,

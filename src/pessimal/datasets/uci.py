@@ -13,7 +13,8 @@ from importlib import resources
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+
+from pessimal.problem import Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class Dataset:
     """
 
     name: str
-    X: NDArray[np.float64] = field(repr=False)
-    y: NDArray[np.float64] = field(repr=False)
+    X: Matrix = field(repr=False)
+    y: Vector = field(repr=False)
     feature_names: tuple[str, ...]
     source: str
 
@@ -104,7 +105,7 @@ def _load(name: str, file: str, not_features: list[str], source: str) -> Dataset
     with (resources.files("pessimal.datasets") / "data" / file).open(encoding="utf-8") as raw:
         table = pd.read_csv(raw).drop(columns=not_features).dropna()
     # No feature vector carries two labels, so comparing whole rows compares feature vectors. The
-    # first of equal rows stays: the order of rows, and with it every seeded split, hangs on that.
+    # first of equal rows stays: the order of rows, and with it every seeded split, depends on that.
     table = table.drop_duplicates()
     features = table.drop(columns="label")
     return Dataset(

@@ -1,40 +1,60 @@
-"""What the estimators share: a linear score, two classes of any name, weights, a scaled table."""
+"""What the estimators share: inputs read by scikit-learn's rules, scaling, a linear score.
+
+The box limits ``|w_j|`` the same for every feature, which is fair only when features have the same
+spread; hence the scaling. A model ``(w, b)`` of scaled features has ``coef_j = w_j / scale_j`` and
+``intercept = −b − Σ_j coef_j·mean_j`` in the user's units.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
-
-from pessimal.estimators.final import FINALS
-from pessimal.estimators.inputs import (
-    read_class_weight,
-    read_features,
-    require_few,
-    require_moderate,
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
 )
-from pessimal.estimators.rows import Rows
-from pessimal.estimators.scaling import Scaling
+
+from pessimal.errors import InvalidInputError
+from pessimal.estimators.final import FINALS
+from pessimal.estimators.split import Rows
 from pessimal.flip import RULES
-from pessimal.limits import NEVER, Deadline
+from pessimal.limits import Deadline
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
 
-FLIP: list[Any] = [StrOptions(set(RULES))]
-"""Constraint on the parameter `flip`: a rule, since a mask could not follow the split."""
+DENSE_LIMIT = 5_000_000
+"""Most cells (rows × columns) of a sparse X that are written out as a dense table: 40 MB."""
 
+ROW_LIMIT = 5_000
+"""Most distinct rows; the linear programs are dense, with as many rows and columns."""
+
+UNSCALED_LIMIT = 1e4
+"""Largest entry of X without standardisation; the tolerances are for numbers around 1."""
+
+CONSTANT = 10.0 * float(np.finfo(np.float64).eps)
+"""A spread no larger than this share of a column's largest entry is rounding, not data."""
 
 LATE_SECONDS, LATE_SHARE = 0.5, 0.05
 """By which the final model may exceed the time limit: half a second, or 5 % of it."""
+
+FLIP: list[Any] = [StrOptions(set(RULES))]
+"""Constraint on the parameter `flip`: a rule, since a mask could not follow the split."""
 
 _REASONS = {
     Status.OPTIMAL: "its certificate fails",
@@ -46,41 +66,57 @@ _REASONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Scaled features, labels −1 and +1, and the weights of the losses, of all rows T ∪ V."""
+class Scaling:
+    """Shift and spread of each feature; a constant feature scales to 0."""
 
-    X: Matrix
-    y: Vector
-    weight: Vector
-    lower: Any
-    upper: Any
+    mean: Vector
+    scale: Vector
+    varies: Mask
 
-    def problem(self, train: Mask, val: Mask) -> TuningProblem:
-        """Return the tuning problem with these rows as T and V."""
-        return TuningProblem(
-            self.X[train],
-            self.y[train],
-            self.X[val],
-            self.y[val],
-            lower=self.lower,
-            upper=self.upper,
-            train_weight=self.weight[train],
-            val_weight=self.weight[val],
-        )
+    @classmethod
+    def of(cls, rows: Rows) -> Self:
+        """Take weighted mean and standard deviation of each column."""
+        share = rows.weight / rows.weight.sum()
+        # Squares of entries around 1e200 overflow, so the columns are first brought below 1.
+        largest = np.abs(rows.X).max(axis=0)
+        unit = np.where(largest > 0.0, largest, 1.0)
+        columns = rows.X / unit
+        mean = share @ columns
+        spread = np.sqrt(share @ (columns - mean) ** 2)
+        varies = spread > CONSTANT
+        return cls(mean * unit, np.where(varies, spread * unit, 1.0), varies)
+
+    def scaled(self, X: Matrix) -> Matrix:
+        """Features of mean 0 and variance 1."""
+        return np.where(self.varies, (X - self.mean) / self.scale, 0.0)
+
+    def in_user_units(self, w: Vector, b: float) -> tuple[Vector, float]:
+        """Return ``coef`` and ``intercept`` of a model ``(w, b)`` of scaled features.
+
+        A feature that was constant gets no weight: nothing is known about it.
+        """
+        coef = np.where(self.varies, w, 0.0) / self.scale
+        return coef, float(-b - coef @ self.mean)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier with ``|w_j| ≤ box_j``; subclasses tune the box in `fit`."""
+    """A linear classifier with ``|w_j| ≤ box_j``; subclasses tune the box in `fit`.
 
-    epsilon: float
-    delta: float
-    lower: Any
-    upper: Any
-    class_weight: Any
-    standardize: bool
-    final: str
-    time_limit: float | None
-    classes_: NDArray[Any]
+    The fields are the parameters: scikit-learn reads them off the constructor.
+    """
+
+    epsilon: float = 0.2
+    delta: float = 0.0
+    lower: ArrayLike = 0.0
+    upper: ArrayLike = 1.0
+    time_limit: float | None = 10.0
+    node_limit: int | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    final: str = "mean"
+    standardize: bool = True
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 0, None, closed="left")],
@@ -108,7 +144,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        return np.asarray(read_features(self, X) @ self.coef_[0] + self.intercept_[0])
+        return np.asarray(self._features(X) @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row.
@@ -130,39 +166,92 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta)
+    def _training(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+        """Validate the arguments of `fit`; return dense features and labels."""
+        with _text_named():
+            features, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        return _dense(features), read_labels("y", labels)
 
-    def _table(self, rows: Rows) -> Table:
+    def _features(self, X: Any) -> Matrix:
+        """Validate further rows, with the columns of `fit`; return them dense."""
+        with _text_named():
+            return _dense(validate_data(self, X, reset=False, accept_sparse="csr", dtype=float))
+
+    def _rows(self, X: Matrix, labels: NDArray[Any], weight: Vector) -> Rows:
+        """Learn the two classes, and read labels of them as −1 and +1."""
+        self.classes_ = _two_classes(labels, weight)
+        return Rows(X, np.where(labels == self.classes_[1], 1.0, -1.0), weight)
+
+    def _scaled(self, rows: Rows) -> Rows:
         """Scale the features and weigh the classes."""
-        require_few(rows.X)
+        if len(rows.y) > ROW_LIMIT:
+            raise InvalidInputError(
+                f"X has {len(rows.y)} distinct rows; exact tuning is made for tens to hundreds and "
+                f"takes at most {ROW_LIMIT}, so pass a sample of the rows"
+            )
         if self.standardize:
             self._scaling = Scaling.of(rows)
         else:
-            require_moderate(rows.X)
-            self._scaling = Scaling.none(rows.X.shape[1])
+            _require_moderate(rows.X)
+            every = np.ones(rows.X.shape[1])
+            self._scaling = Scaling(np.zeros_like(every), every, every > 0.0)
         self.mean_, self.scale_ = self._scaling.mean, self._scaling.scale
-        labels = self.classes_[(rows.y > 0.0).astype(np.intp)]
-        factors = read_class_weight(self.class_weight, self.classes_, labels, rows.weight)
-        weight = rows.weight * np.where(rows.y > 0.0, factors[1], factors[0])
-        return Table(self._scaling.scaled(rows.X), rows.y, weight, self.lower, self.upper)
+        positive = (rows.y > 0.0).astype(np.intp)
+        factors = compute_class_weight(
+            self.class_weight,
+            classes=self.classes_,
+            y=self.classes_[positive],
+            sample_weight=rows.weight,
+        )
+        if not (np.isfinite(factors).all() and (factors > 0.0).all()):
+            raise InvalidInputError(
+                f"class_weight is {self.class_weight!r}; pass a positive, finite number for each "
+                "class"
+            )
+        return Rows(self._scaling.scaled(rows.X), rows.y, rows.weight * factors[positive])
+
+    def _problem(self, rows: Rows, train: Mask, val: Mask) -> TuningProblem:
+        """Return the tuning problem with these rows as T and V."""
+        return TuningProblem(
+            rows.X[train],
+            rows.y[train],
+            rows.X[val],
+            rows.y[val],
+            lower=self.lower,
+            upper=self.upper,
+            train_weight=rows.weight[train],
+            val_weight=rows.weight[val],
+        )
+
+    def _absent_class(self, y: Vector) -> Any:
+        """Return the label of a class without a row, None if both have one."""
+        named = zip((-1.0, 1.0), self.classes_.tolist(), strict=True)
+        return next((label for sign, label in named if sign not in y), None)
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, self.delta)
+
+    def _deadline(self) -> Deadline:
+        """When a `fit` that begins now has to have its final model, if that can be."""
+        seconds = self.time_limit
+        return Deadline.after(None if seconds is None else (1.0 + LATE_SHARE) * seconds)
 
     def _set_final(
-        self, table: Table, box: Vector, random: np.random.RandomState, deadline: Deadline
+        self, rows: Rows, random: np.random.RandomState, deadline: Deadline, status: Status
     ) -> None:
-        """Train on all rows in the tuned box."""
-        every = np.ones(len(table.y), dtype=np.bool_)
-        problem = table.problem(every, every)
-        self._set_model(*FINALS[self.final](problem, box, self._budget(), random, deadline))
-
-    def _deadline(self, started: float, status: Status) -> Deadline:
-        """When the final model should be there: soon after the limit, or after Ctrl-C."""
+        """Train on all rows in the tuned box; soon, if Ctrl-C has ended the search."""
         if status is Status.INTERRUPTED:
-            return Deadline.after(LATE_SECONDS)
-        if self.time_limit is None:
-            return NEVER
-        late = Deadline(started + (1.0 + LATE_SHARE) * self.time_limit)
-        return late.not_within(LATE_SECONDS)
+            deadline = Deadline.after(LATE_SECONDS)
+        every = np.ones(len(rows.y), dtype=np.bool_)
+        problem = self._problem(rows, every, every)
+        train = FINALS[self.final]
+        deadline = deadline.not_within(LATE_SECONDS)
+        self._set_model(*train(problem, self.box_, self._budget(), random, deadline))
+
+    def _set_model(self, w: Vector, b: float) -> None:
+        coef, intercept = self._scaling.in_user_units(w, b)
+        self.coef_ = coef[None, :]
+        self.intercept_ = np.array([intercept])
 
     def _warn_unproved(self, status: Status, found: str, remedy: str) -> None:
         warnings.warn(
@@ -172,7 +261,72 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             stacklevel=5,
         )
 
-    def _set_model(self, w: Vector, b: float) -> None:
-        coef, intercept = self._scaling.in_user_units(w, b)
-        self.coef_ = coef[None, :]
-        self.intercept_ = np.array([intercept])
+
+def read_labels(name: str, y: Any) -> NDArray[Any]:
+    """Return labels as one column of discrete classes."""
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    if len(labels) == 0:
+        raise InvalidInputError(f"{name} is empty; pass one label per row")
+    return np.asarray(labels)
+
+
+def read_weights(name: str, weight: Any, X: Matrix) -> Vector:
+    """Return one non-negative weight per row, 1 by default."""
+    values = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
+    if (values < 0.0).any():
+        raise InvalidInputError(f"{name} contains {values.min():g}; weights must not be negative")
+    return values
+
+
+@contextmanager
+def _text_named() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise InvalidInputError(
+            f"X holds text ({error}); encode such columns as numbers first, for example with "
+            "OneHotEncoder in a ColumnTransformer"
+        ) from None
+
+
+def _dense(X: Any) -> Matrix:
+    if not sparse.issparse(X):
+        return np.asarray(X, dtype=np.float64)
+    if X.shape[0] * X.shape[1] > DENSE_LIMIT:
+        raise InvalidInputError(
+            f"X is sparse with shape {X.shape}, and tuning needs it dense, at most {DENSE_LIMIT} "
+            "cells; pass fewer rows, or reduce the columns, for example with TruncatedSVD"
+        )
+    return np.asarray(X.toarray())
+
+
+def _require_moderate(X: Matrix) -> None:
+    """Refuse entries so large that the linear programs would be lost in rounding."""
+    largest = float(np.abs(X).max())
+    if largest > UNSCALED_LIMIT:
+        raise InvalidInputError(
+            f"X holds {largest:g} in absolute value and standardize is False; without "
+            f"standardisation entries may not exceed {UNSCALED_LIMIT:g}, so scale X or pass "
+            "standardize=True"
+        )
+
+
+def _two_classes(labels: NDArray[Any], weight: Vector) -> NDArray[Any]:
+    """Return the two classes in their order, or say why there are not two."""
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise InvalidInputError(
+            "Only binary classification is supported. The type of the target is multiclass, with "
+            f"{len(classes)} classes; wrap the estimator in "
+            "sklearn.multiclass.OneVsRestClassifier"
+        )
+    weighty = np.unique(labels[weight > 0.0])
+    if len(weighty) < 2:
+        raise InvalidInputError(
+            f"y holds {len(weighty)} class with positive weight, {weighty[:1].tolist()}; "
+            "a classifier needs two classes"
+        )
+    return classes

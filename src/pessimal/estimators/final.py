@@ -31,23 +31,8 @@ N_DIRECTIONS = 60
 """Vertices averaged by `mean`; more change little."""
 
 
-def refit(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    random: np.random.RandomState,
-    deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
-    """Return a model of least loss in the box.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[0.0]], [-1])
-    >>> w, b = refit(problem, np.ones(1), Budget(), np.random.RandomState(0))
-    >>> round(problem.train_loss(w, b), 6)
-    0.5
-    """
-    del budget, random, deadline
+def refit(problem: TuningProblem, box: Vector, *_: object) -> tuple[Vector, float]:
+    """Return a model of least loss in the box."""
     trained = least_loss(problem, box)
     return trained.w, trained.b
 
@@ -62,13 +47,6 @@ def mean(
     """Average the vertices of Ψ in random directions; Ψ is convex, so the average is in it.
 
     Past the deadline, or interrupted, it is the average of those found, one at least.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [-1])
-    >>> w, b = mean(problem, np.ones(1), Budget(absolute=0.2), np.random.RandomState(0))
-    >>> problem.train_loss(w, b) <= 0.2
-    True
     """
     models = near_optimal(problem, box, budget)
     directions = random.standard_normal((N_DIRECTIONS, len(box) + 1))
@@ -91,28 +69,14 @@ def mean(
     return u[:-1], float(u[-1])
 
 
-def centre(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget,
-    random: np.random.RandomState,
-    deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
+def centre(problem: TuningProblem, box: Vector, budget: Budget, *_: object) -> tuple[Vector, float]:
     """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
 
     With r the radius, ``‖(w, b)‖`` the distance and ``m_i`` the margin row of point i, the
     hinge anywhere in the ball is at most ``1 − m_i·u + r·‖m_i‖``; these must keep the budget. On
     separable data with budget 0 the ball is the largest there is; otherwise it is one that fits,
     for no single place is the worst for every point. Weights that the box holds at 0 do not count.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-3.0], [3.0]], [-1, 1], [[0.0]], [-1])
-    >>> w, b = centre(problem, np.ones(1), Budget(), np.random.RandomState(0))
-    >>> bool(1 / 3 < w[0] < 1.0), abs(round(b, 6))
-    (True, 0.0)
     """
-    del random, deadline
     models = near_optimal(problem, box, budget)
     n_columns = len(models.program.cost)
     free = np.append(box > 0.0, True)

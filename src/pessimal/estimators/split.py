@@ -1,216 +1,196 @@
-"""Tuning on one split into T and V: what `OptimisticSVC` and `PessimisticSVC` have in common."""
+"""Rows as tuning sees them, no row twice, and which of them validate.
+
+Identical rows are merged and their weights added, rows of weight 0 dropped, the rest sorted. So a
+row of weight k is the same as k equal rows, and the order of rows does not matter.
+"""
 
 from __future__ import annotations
 
-import time
-from abc import abstractmethod
-from numbers import Real
-from typing import Any, ClassVar, Self, get_args
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike, NDArray
 
-from pessimal.certificate import Certificate
 from pessimal.errors import InvalidInputError
-from pessimal.estimators.base import BoxClassifier
-from pessimal.estimators.inputs import (
-    read_features,
-    read_labels,
-    read_training,
-    read_validation,
-    read_weights,
-    two_classes,
-)
-from pessimal.estimators.progress import progress_lines
-from pessimal.estimators.rows import Distinct, Rows, distinct, divide, draw_validation
-from pessimal.limits import Callback
-from pessimal.problem import Mask, TuningProblem, Vector
-from pessimal.solution import TuningSolution
-from pessimal.solve import Method, Solver, TieBreak
+from pessimal.problem import Mask, Matrix, Vector
+
+MANY, LARGE = 10, 0.02
+"""Rows with equal features are divided if they are this many and a larger share than this."""
+
+_CLASSES = np.array([-1.0, 1.0])
 
 
-class SplitClassifier(BoxClassifier):
-    """Tune on one split; subclasses say by which view and which of its models may predict."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Features, labels −1 and +1, and weights of n rows."""
 
-    method: str
-    solver: str
-    tie_break: str
-    node_limit: int | None
-    validation_size: float
-    random_state: Any
-    verbose: int
-    worst_case_loss_: float
+    X: Matrix
+    y: Vector
+    weight: Vector
 
-    _tuned_model: ClassVar[str]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoxClassifier._parameter_constraints,
-        "method": [StrOptions(set(get_args(Method)))],
-        "solver": [StrOptions(set(get_args(Solver)))],
-        "tie_break": [StrOptions(set(get_args(TieBreak)))],
-        "validation_size": [Interval(Real, 0, 1, closed="neither")],
-    }
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        validation: ArrayLike | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: ArrayLike | None = None,
-    ) -> Self:
-        """Tune the box on training and validation rows, then train the model that predicts.
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """Merged rows, the sets they belong to, and where each original row went (−1: dropped)."""
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, p)
-            Features. A sparse X is made dense, up to a stated size.
-        y : array-like of shape (n_rows,)
-            Labels of two classes, of any type.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows in both losses; weight k is the same as k equal rows.
-        validation : array-like, optional
-            The validation rows: a mask of booleans of shape (n_rows,), or indices. By default a
-            stratified draw of `validation_size`. Rows with equal features are on the same side,
-            unless they are so many that they are divided.
-        X_val, y_val : array-like of shapes (n_val, p), (n_val,), optional
-            Validation rows of their own; X and y are then all training rows.
-        sample_weight_val : array-like of shape (n_val,), optional
-            Their weights.
+    rows: Rows
+    sets: Mask
+    position: NDArray[np.intp]
 
-        Returns
-        -------
-        self
-        """
-        started = time.perf_counter()
-        random = check_random_state(self.random_state)
-        features, labels = read_training(self, X, y)
-        weight = read_weights("sample_weight", sample_weight, features)
-        n_rows = len(labels)
-        in_val = self._given_validation(n_rows, validation, X_val, y_val, sample_weight_val)
-        if X_val is not None:
-            more = read_features(self, X_val)
-            more_labels = read_labels("y_val", y_val)
-            if len(more_labels) != len(more):
-                raise InvalidInputError(
-                    f"y_val has {len(more_labels)} labels but X_val has {len(more)} rows; "
-                    "pass one label per row"
-                )
-            weight = np.append(weight, read_weights("sample_weight_val", sample_weight_val, more))
-            features, labels = np.vstack([features, more]), np.append(labels, more_labels)
-            in_val = np.arange(len(labels)) >= n_rows
-        self.classes_ = two_classes(labels, weight)
-        signs = np.where(labels == self.classes_[1], 1.0, -1.0)
 
-        merged = self._split(Rows(features, signs, weight), in_val, random)
-        val = merged.sets[:, 0]
-        self.validation_ = np.append(val, False)[merged.position][:n_rows]
-        table = self._table(merged.rows)
-        self._require_both_classes(table.y[~val])
-        solution = self._solve(
-            table.problem(~val, val),
-            seed=int(random.randint(2**31 - 1)),
-            callback=self._progress(),
-        )
-        self.result_ = solution
-        self.box_ = solution.box
-        if self.final == self._tuned_model:
-            self._set_model(solution.coef, -solution.intercept)
-        else:
-            deadline = self._deadline(started, solution.status)
-            self._set_final(table, solution.box, random, deadline)
-        self._warn_unless_proved(solution)
-        return self
+def distinct(rows: Rows, sets: Mask) -> Distinct:
+    """Merge the rows that agree in features, label and membership of the k sets; k may be 0.
 
-    @property
-    def certificate_(self) -> Certificate:
-        """The check of `result_` made by HiGHS."""
-        check_is_fitted(self)
-        return self.result_.certificate
+    Examples
+    --------
+    >>> rows = Rows(np.array([[2.0], [1.0], [2.0]]), np.array([1.0, -1.0, 1.0]), np.ones(3))
+    >>> merged = distinct(rows, np.empty((3, 0), dtype=bool))
+    >>> merged.rows.weight, merged.position
+    (array([1., 2.]), array([1, 0, 1]))
+    """
+    used = np.flatnonzero(rows.weight > 0.0)
+    # Adding 0 turns −0 into 0, which is equal but sorts apart.
+    table = np.column_stack([rows.y, rows.X, sets])[used] + 0.0
+    unique, inverse = np.unique(table, axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    position = np.full(len(rows.y), -1, dtype=np.intp)
+    position[used] = inverse
+    p = rows.X.shape[1]
+    weight = np.bincount(inverse, weights=rows.weight[used]).astype(np.float64)
+    return Distinct(
+        Rows(unique[:, 1 : p + 1], unique[:, 0], weight),
+        unique[:, p + 1 :].astype(np.bool_),
+        position,
+    )
 
-    def __getattr__(self, name: str) -> Any:
-        # Not a property: scikit-learn evaluates every property in dir(), hence in tab completion
-        # and in the page of a notebook, and this one is a search.
-        if name != "worst_case_loss_":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        check_is_fitted(self)
-        return self.result_.exact_worst_case.upper_bound
 
-    @abstractmethod
-    def _solve(
-        self, problem: TuningProblem, seed: int, callback: Callback | None
-    ) -> TuningSolution:
-        """Tune by the view of the subclass."""
+def draw_validation(rows: Rows, share: float, random: np.random.RandomState) -> Vector:
+    """Draw a validation set by class that leaves training rows of both.
 
-    def _progress(self) -> Callback | None:
-        """Tell of the search's progress; a mixed-integer program tells of none."""
-        wanted = self.verbose and self.method == "search"
-        return progress_lines(type(self).__name__) if wanted else None
+    Rows equal in their features stay together, whatever their labels, so that nothing learnt by
+    heart is validated on. But where many rows of a table have the same features, as in one of few
+    categories, they would decide what either set looks like: such rows are divided in proportion.
+    Weights that are whole numbers count copies of a row; others are not divided.
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "solver": self.solver,
-            "time_limit": self.time_limit,
-            "node_limit": self.node_limit,
-            "tie_break": self.tie_break,
-        }
+    The rows are distinct, of both classes, at least three. Of their copies a share is drawn, at
+    least one, and one of each class left; returned is how much of each row's weight validates.
+    """
+    counted = bool((rows.weight % 1.0 == 0.0).all() and rows.weight.max() < 2.0**53)
+    # A table whose rows all come in pairs is the table of half as many.
+    unit = np.gcd.reduce(rows.weight.astype(np.int64)) if counted else rows.weight
+    copies = rows.weight / unit
+    by_class = copies[:, None] * (rows.y[:, None] == _CLASSES)
+    wanted = _quota(by_class.sum(axis=0), share)
 
-    def _given_validation(
-        self, n_rows: int, validation: Any, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> Mask | None:
-        if (X_val is None) != (y_val is None):
-            given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
-            raise InvalidInputError(f"{given} is given without {missing}; pass both or neither")
-        if sample_weight_val is not None and X_val is None:
-            raise InvalidInputError("sample_weight_val is given without X_val; pass both")
-        if validation is None:
-            return None
-        if X_val is not None:
-            raise InvalidInputError("validation and X_val are both given; pass one of them")
-        return read_validation(validation, n_rows)
+    _, group = np.unique(rows.X, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    groups = np.zeros((group.max() + 1, 2))
+    np.add.at(groups, group, by_class)
+    size = groups.sum(axis=1)
+    divided = (size >= MANY) & (size > LARGE * size.sum()) & counted
 
-    def _split(self, rows: Rows, in_val: Mask | None, random: np.random.RandomState) -> Distinct:
-        """Merge equal rows; their one set is V, as given or drawn."""
-        if in_val is not None:
-            merged = distinct(rows, in_val[:, None])
-            if not merged.sets.any():
-                raise InvalidInputError(
-                    "every validation row has weight 0; give at least one a positive weight"
-                )
-            return merged
-        merged = distinct(rows, np.empty((len(rows.y), 0), dtype=np.bool_))
-        n_distinct = len(merged.rows.y)
-        if n_distinct < 3:
+    drawn = np.zeros(len(copies))
+    for k in range(2):
+        cells = divided[group] & (by_class[:, k] > 0.0)
+        drawn[cells] = _apportion(copies[cells], wanted[k] / by_class[:, k].sum())
+    chosen = _choose(groups, divided, wanted - drawn @ (by_class > 0.0), random)
+    drawn[chosen[group]] = copies[chosen[group]]
+    return np.asarray(drawn * unit)
+
+
+def divide(merged: Distinct, rows: Rows, drawn: Vector) -> Distinct:
+    """Put what `draw_validation` drew of each merged row into V, their one set.
+
+    A row that is divided is there twice. An original row is on the side that has the most of it.
+    """
+    weight = merged.rows.weight
+    parts = 1 + ((drawn > 0.0) & (drawn < weight))
+    source = np.repeat(np.arange(len(weight)), parts)
+    first = np.cumsum(parts) - parts
+    in_val = drawn[source] > 0.0
+    in_val[first[parts == 2]] = False
+    position = merged.position.copy()
+    for row in np.flatnonzero(parts == 2):
+        members = np.flatnonzero(merged.position == row)
+        middle = np.cumsum(rows.weight[members]) - rows.weight[members] / 2.0
+        position[members] = first[row] + (middle <= drawn[row])
+    whole = (merged.position >= 0) & (parts[merged.position] == 1)
+    position[whole] = first[merged.position[whole]]
+    return Distinct(
+        Rows(
+            merged.rows.X[source],
+            merged.rows.y[source],
+            np.where(in_val, drawn[source], (weight - drawn)[source]),
+        ),
+        in_val[:, None],
+        position,
+    )
+
+
+def _quota(sizes: Vector, share: float) -> Vector:
+    """Share copies out to the classes, at least one copy, leaving one of each class."""
+    total = float(np.clip(round(share * sizes.sum()), 1.0, sizes.sum() - 2.0))
+    first = np.floor(total * sizes[0] / sizes.sum() + 0.5)
+    first = np.clip(first, total - (sizes[1] - 1.0), sizes[0] - 1.0)
+    return np.array([first, total - first])
+
+
+def _choose(groups: Matrix, divided: Mask, wanted: Vector, random: np.random.RandomState) -> Mask:
+    """Choose among groups that stay together, in random order, what comes near the wanted copies.
+
+    Groups are given by their copies of each class; there must be some to choose from, or some that
+    are divided.
+    """
+    sizes = groups.sum(axis=0)
+    left, short = sizes.copy(), wanted.copy()
+    chosen = np.zeros(len(groups), dtype=np.bool_)
+
+    def gain(g: int) -> float:
+        """By how much nearer the wanted copies are; never take the last of a class."""
+        if divided[g] or ((left <= groups[g]) & (groups[g] > 0.0)).any():
+            return -np.inf
+        return float((groups[g] * (2.0 * short - groups[g]) / sizes).sum())
+
+    mostly_first = groups[:, 0] >= groups[:, 1]
+    for members in (mostly_first & ~divided, ~mostly_first & ~divided):
+        for g in random.permutation(np.flatnonzero(members)):
+            if gain(g) > 0.0:
+                chosen[g] = True
+                short -= groups[g]
+                left -= groups[g]
+    if not (chosen.any() or divided.any()):
+        chosen[max(range(len(groups)), key=gain)] = True
+    return chosen
+
+
+def _apportion(copies: Vector, share: float) -> Vector:
+    """Take a share of whole copies, as near to it in each as whole copies allow."""
+    exact = share * copies
+    whole: Vector = np.floor(exact)
+    missing = round(float((exact - whole).sum()))
+    whole[np.argsort(whole - exact, kind="stable")[:missing]] += 1.0
+    return whole
+
+
+def read_validation(validation: ArrayLike, n_rows: int) -> Mask:
+    """Return which rows validate, from a mask or from indices."""
+    values = np.asarray(validation)
+    chosen = np.zeros(n_rows, dtype=np.bool_)
+    if values.dtype == np.bool_ and values.shape == (n_rows,):
+        chosen |= values
+    elif np.issubdtype(values.dtype, np.integer) and values.ndim == 1:
+        outside = (values < 0) | (values >= n_rows)
+        if outside.any():
             raise InvalidInputError(
-                f"X and y have {n_distinct} distinct rows with positive weight, which leaves none "
-                "to validate on; pass at least 3, or validation rows in X_val and y_val"
+                f"validation holds the index {values[outside][0]}, but X has rows 0 to "
+                f"{n_rows - 1}; pass indices of rows, or a mask of booleans"
             )
-        return divide(merged, rows, draw_validation(merged.rows, self.validation_size, random))
-
-    def _require_both_classes(self, train: Vector) -> None:
-        for sign, label in zip((-1.0, 1.0), self.classes_.tolist(), strict=True):
-            if sign not in train:
-                raise InvalidInputError(
-                    f"the training rows hold no row of class {label!r}, all are validation rows; "
-                    "training needs both classes, so leave one of each out of the validation set"
-                )
-
-    def _warn_unless_proved(self, solution: TuningSolution) -> None:
-        if solution.proved:
-            return
-        found = f"validation loss {solution.objective:.6g}"
-        if solution.worst_case_bound < np.inf:
-            found = f"worst case at most {solution.worst_case_bound:.6g}"
-        self._warn_unproved(
-            solution.status,
-            f"{found}, lower bound {solution.lower_bound:.6g}",
-            "Raise time_limit or node_limit, or tune on fewer rows or features.",
+        chosen[values] = True
+    else:
+        raise InvalidInputError(
+            f"validation has type {values.dtype} and shape {values.shape}; pass a mask of "
+            f"{n_rows} booleans, one per row, or the indices of the validation rows"
         )
+    if not chosen.any():
+        raise InvalidInputError("validation selects no row; select at least one")
+    return chosen

@@ -54,7 +54,7 @@ def _rows(run: TuningRun) -> Section:
 
 def _limits(run: TuningRun) -> Section:
     return coefficients(
-        run.model.recipe.feature_names,
+        run.model.encoder.feature_names,
         np.array(run.model.box),
         {
             "best loss": run.audit.best_loss.coef,

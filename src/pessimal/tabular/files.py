@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pessimal.datasets import Dataset, load_cancer, load_diabetes
+from pessimal.datasets import load_cancer, load_diabetes
 from pessimal.errors import InvalidInputError, import_extra
 
 _EMBEDDED = {
@@ -71,7 +71,10 @@ def read_source(name: str) -> Source:
     """
     if name in _EMBEDDED:
         load, classes = _EMBEDDED[name]
-        return Source(name, _with_classes(load(), classes), _EMBEDDED_TARGET)
+        dataset = load()
+        frame = pd.DataFrame(dataset.X, columns=list(dataset.feature_names))
+        frame[_EMBEDDED_TARGET] = np.where(dataset.y > 0.0, classes[1], classes[0])
+        return Source(name, frame, _EMBEDDED_TARGET)
     path = Path(name)
     try:
         frame = _parquet(path) if path.suffix.lower() in _PARQUET else _csv(path)
@@ -100,12 +103,6 @@ def _without_question_marks(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[st
     return frame.assign(**columns), tuple(notes)
 
 
-def _with_classes(dataset: Dataset, classes: tuple[str, str]) -> pd.DataFrame:
-    frame = pd.DataFrame(dataset.X, columns=list(dataset.feature_names))
-    frame[_EMBEDDED_TARGET] = np.where(dataset.y > 0.0, classes[1], classes[0])
-    return frame
-
-
 def _parquet(path: Path) -> pd.DataFrame:
     arrow = import_extra("pyarrow", "parquet")
     try:
@@ -114,8 +111,9 @@ def _parquet(path: Path) -> pd.DataFrame:
         raise InvalidInputError(
             f"{path} is not a Parquet file that can be read ({error}); write it again, or pass CSV"
         ) from None
-    _require_distinct(path, [str(name) for name in frame.columns])
-    return frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    names = [str(name) for name in frame.columns]
+    _require_distinct(path, names)
+    return frame.set_axis(names, axis=1).reset_index(drop=True)
 
 
 def _csv(path: Path) -> pd.DataFrame:

@@ -1,9 +1,11 @@
-"""Which rows do what: a stratified draw, and the rows of it whose cells are all there."""
+"""The rows of a table: their labels of two classes, a stratified draw, and which are complete."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -11,11 +13,89 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from pessimal.errors import InvalidInputError
+from pessimal.labels import Classes, signs, two_classes
 from pessimal.problem import Vector
-from pessimal.tabular.labelled import Labelled
-from pessimal.tabular.recipe import Recipe
+from pessimal.tabular.columns import ColumnEncoder
+from pessimal.tabular.files import Source
 
 Positions: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The rows of a table that have a label.
+
+    Attributes
+    ----------
+    columns : pandas.DataFrame
+        Everything but the target and the columns left out on request; the index counts the rows
+        of the file from 1.
+    target : str
+        The column of the labels.
+    y : ndarray of shape (n_rows,)
+        −1 for the first class, +1 for the second.
+    classes : tuple
+        The two labels: text, numbers or booleans.
+    notes : tuple of str
+        What was left out, a sentence each.
+    """
+
+    columns: pd.DataFrame
+    target: str
+    y: Vector
+    classes: Classes
+    notes: tuple[str, ...]
+
+    def labels(self, y: Vector) -> NDArray[Any]:
+        """Return the labels that signs stand for."""
+        return np.array(self.classes, dtype=object)[(y > 0.0).astype(np.intp)]
+
+
+def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) -> Labelled:
+    """Take the target out of a table, and the rows that have none.
+
+    Parameters
+    ----------
+    source : Source
+    target : str or None
+        The column of the labels; None where the source knows it.
+    drop : iterable of str, optional
+        Columns to leave out.
+
+    Returns
+    -------
+    Labelled
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"size": [1, 2, 3], "kind": ["a", None, "b"]})
+    >>> rows = with_labels(Source("toy", frame), "kind")
+    >>> rows.y, rows.classes, rows.notes
+    (array([-1.,  1.]), ('a', 'b'), ("Rows without a value in 'kind', left out: 1.",))
+    """
+    frame = source.frame.set_axis(range(1, len(source.frame) + 1), axis=0)
+    target = _known_target(source, target)
+    dropped = list(dict.fromkeys(drop))
+    for name in dropped:
+        _require_column(frame, name, "drop")
+        if name == target:
+            raise InvalidInputError(f"drop names {name!r}, which is the target; leave out others")
+    notes = list(source.notes)
+    if dropped:
+        notes.append(f"Left out on request: {', '.join(map(repr, dropped))}.")
+    unlabelled = frame[target].isna()
+    if unlabelled.any():
+        notes.append(f"Rows without a value in {target!r}, left out: {unlabelled.sum()}.")
+        frame = frame[~unlabelled]
+    labels = np.array([_plain(label) for label in frame[target].tolist()], dtype=object)
+    classes = two_classes(f"column {target!r}", labels)
+    return Labelled(
+        columns=frame.drop(columns=[target, *dropped]),
+        target=target,
+        y=signs(f"column {target!r}", labels, classes),
+        classes=classes,
+        notes=tuple(notes),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +118,7 @@ class CompleteRows:
 
 
 def draw_rows(table: Labelled, share: float, seed: int) -> tuple[Positions, Positions]:
-    """Set a share of the rows aside, stratified by class.
-
-    Parameters
-    ----------
-    table : Labelled
-    share : float
-        0 for none.
-    seed : int
-
-    Returns
-    -------
-    kept, aside : ndarray of int
-        Positions, in order.
-    """
+    """Set a share of the rows aside, stratified by class; return both positions, in order."""
     rows = np.arange(len(table.y))
     if share == 0.0:
         return rows, rows[:0]
@@ -65,38 +132,19 @@ def draw_rows(table: Labelled, share: float, seed: int) -> tuple[Positions, Posi
     return np.sort(kept), np.sort(aside)
 
 
-def complete_rows(table: Labelled, rows: Positions, recipe: Recipe, purpose: str) -> CompleteRows:
-    """Take the features of the rows without missing cells, after filling what the recipe fills.
+def complete_rows(
+    table: Labelled, rows: Positions, encoder: ColumnEncoder, purpose: str
+) -> CompleteRows:
+    """Take the features of the rows without missing cells, after filling what the encoder fills.
 
-    Parameters
-    ----------
-    table : Labelled
-    rows : ndarray of int
-        Positions of the rows.
-    recipe : Recipe
-    purpose : str
-        What the rows are for, to be said in the note.
-
-    Returns
-    -------
-    CompleteRows
-
-    Examples
-    --------
-    >>> from pessimal.tabular import Source, make_recipe, with_labels
-    >>> frame = pd.DataFrame({"size": [1.0, None, 3.0], "kind": ["a", "b", "b"]})
-    >>> table = with_labels(Source("toy", frame), "kind")
-    >>> recipe = make_recipe(table.columns, "drop", "refuse")
-    >>> rows = complete_rows(table, np.arange(3), recipe, "tune on")
-    >>> rows.y, rows.notes[0]
-    (array([-1.,  1.]), "Rows to tune on with missing cells, left out: 1 of 3, most for 'size'.")
+    The purpose is what the rows are for, to be said in the notes.
     """
     cells = table.columns.iloc[rows]
-    X = recipe.features(cells)
+    X = encoder.features(cells)
     notes = tuple(
         f"Rows to {purpose} without a value in {column.name!r}, filled with {column.fill}: "
         f"{n_filled} of {len(cells)}."
-        for column in recipe.columns
+        for column in encoder.columns
         if column.fill is not None and (n_filled := cells[column.name].isna().sum())
     )
     whole = X.notna().all(axis=1).to_numpy()
@@ -118,3 +166,35 @@ def require_both_classes(table: Labelled, rows: CompleteRows, purpose: str) -> N
                 f"class {label!r} has {n_rows} complete row(s) to {purpose} and needs two; pass "
                 "more rows, hold out fewer, or fill missing cells"
             )
+
+
+def _known_target(source: Source, target: str | None) -> str:
+    if target is not None:
+        _require_column(source.frame, target, "target")
+        return target
+    if source.target is None:
+        raise InvalidInputError(
+            "target is not given; name the column that holds the two classes, one of "
+            f"{_listed(source.frame)}"
+        )
+    return source.target
+
+
+def _require_column(frame: pd.DataFrame, name: str, argument: str) -> None:
+    if name not in frame.columns:
+        raise InvalidInputError(f"{argument} is {name!r}; the columns are {_listed(frame)}")
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    names = [repr(name) for name in frame.columns]
+    return ", ".join(names[:20] + ["..."] * (len(names) > 20))
+
+
+def _plain(label: Any) -> str | int | float | bool:
+    """Return a label that a JSON file can hold, without spaces around it.
+
+    A column with gaps turns 1 into 1.0, which is undone.
+    """
+    if isinstance(label, float) and math.isfinite(label):
+        return int(label) if label.is_integer() else label
+    return label if isinstance(label, int) else str(label).strip()

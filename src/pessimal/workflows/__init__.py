@@ -1,8 +1,7 @@
 """From a table to an answer: tune, audit, keep the model on file, predict."""
 
 from pessimal.workflows.audit import audit_table
-from pessimal.workflows.model import TunedModel
-from pessimal.workflows.model_file import read_model, write_model
+from pessimal.workflows.model import TunedModel, read_model, write_model
 from pessimal.workflows.tune import Comparison, Settings, TuningRun, tune_table
 
 __all__ = [

@@ -19,7 +19,7 @@ from pessimal.tabular import (
     Missing,
     Text,
     complete_rows,
-    make_recipe,
+    make_column_encoder,
     require_both_classes,
 )
 
@@ -47,7 +47,7 @@ def audit_table(
     epsilon, delta, time_limit
         As in `pessimal.audit`; `delta` with a box only.
     missing, text
-        As in `make_recipe`.
+        As in `make_column_encoder`.
     seed : int, default=0
         Draws the validation rows.
     curve : bool, default=False
@@ -68,8 +68,8 @@ def audit_table(
     >>> report.n_train, report.n_val, report.reference.name
     (224, 225, 'the audited LogisticRegression')
     """
-    recipe = make_recipe(table.columns, missing, text)
-    rows = complete_rows(table, np.arange(len(table.y)), recipe, "audit")
+    encoder = make_column_encoder(table.columns, missing, text)
+    rows = complete_rows(table, np.arange(len(table.y)), encoder, "audit")
     require_both_classes(table, rows, "audit")
     X_train, X_val, y_train, y_val = train_test_split(
         rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
@@ -85,4 +85,4 @@ def audit_table(
         report = audit_estimator(model, *data, epsilon, epsilons, time_limit, verbose)
     else:
         report = audit(*data, box, epsilon, delta, epsilons, time_limit, verbose)
-    return replace(report, notes=(*table.notes, *recipe.notes, *rows.notes, *report.notes))
+    return replace(report, notes=(*table.notes, *encoder.notes, *rows.notes, *report.notes))

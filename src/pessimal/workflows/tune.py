@@ -7,7 +7,6 @@ stands beside logistic regression on the held-out rows, which neither of them ha
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -19,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
+from pessimal.limits import Deadline
 from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.solve import Inner
@@ -27,11 +27,10 @@ from pessimal.tabular import (
     CompleteRows,
     Labelled,
     Missing,
-    Recipe,
     Text,
     complete_rows,
     draw_rows,
-    make_recipe,
+    make_column_encoder,
     require_both_classes,
 )
 from pessimal.workflows.model import Fact, TunedModel
@@ -64,7 +63,7 @@ class Settings:
     test_size : float
         Share of the rows to hold out; 0 for none.
     missing, text
-        As in `make_recipe`.
+        As in `make_column_encoder`.
     time_limit : float
         Seconds for tuning and audit together. Tuning has two thirds of them at most, the audit
         what is left.
@@ -164,23 +163,32 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
     >>> run.solution.proved, run.stopped, run.comparison.n_rows
     (True, False, 414)
     """
-    begun = time.perf_counter()
+    deadline = Deadline.after(settings.time_limit)
     kept, held = draw_rows(table, settings.test_size, settings.seed)
-    recipe = make_recipe(table.columns.iloc[kept], settings.missing, settings.text)
-    tuning = complete_rows(table, kept, recipe, "tune on")
-    testing = complete_rows(table, held, recipe, "compare on")
+    encoder = make_column_encoder(table.columns.iloc[kept], settings.missing, settings.text)
+    tuning = complete_rows(table, kept, encoder, "tune on")
+    testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
     estimator = _fit(tuning, settings)
-    seconds = max(settings.time_limit - (time.perf_counter() - begun), LEAST_SECONDS)
-    report = _audit(estimator, tuning, table, settings, seconds)
+    report = _audit(estimator, tuning, table, settings, max(deadline.left, LEAST_SECONDS))
+    model = TunedModel(
+        target=table.target,
+        classes=table.classes,
+        encoder=encoder,
+        coef=tuple(estimator.coef_[0].tolist()),
+        intercept=float(estimator.intercept_[0]),
+        box=tuple(estimator.box_.tolist()),
+        guarantee=report.guarantee,
+        facts=_facts(settings, estimator.result_, report),
+    )
     return TuningRun(
-        model=_model(table, recipe, estimator, report, settings),
+        model=model,
         weights=estimator.coef_[0] * estimator.scale_,
         settings=settings,
         solution=estimator.result_,
         audit=report,
         comparison=_compare(estimator, tuning, testing) if len(testing.y) else None,
-        notes=(*table.notes, *recipe.notes, *tuning.notes, *testing.notes),
+        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes),
     )
 
 
@@ -230,21 +238,6 @@ def _audit(
         return within(time_left)
     except KeyboardInterrupt:
         return within(SECONDS_AFTER_INTERRUPTION)
-
-
-def _model(
-    table: Labelled, recipe: Recipe, estimator: Any, report: AuditReport, settings: Settings
-) -> TunedModel:
-    return TunedModel(
-        target=table.target,
-        classes=table.classes,
-        recipe=recipe,
-        coef=tuple(estimator.coef_[0].tolist()),
-        intercept=float(estimator.intercept_[0]),
-        box=tuple(estimator.box_.tolist()),
-        guarantee=report.guarantee,
-        facts=_facts(settings, estimator.result_, report),
-    )
 
 
 def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) -> dict[str, Fact]:

@@ -57,30 +57,17 @@ def guarantee_table(run: TuningRun) -> Rows:
     report = run.audit
     n = report.n_val
     best, worst, errors = report.best_loss, report.worst_loss, report.worst_error
+    largest = rounded_up(worst.bound)
     disagree, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
     exact = best.value - best.bound <= OPTIMAL_GAP
+    least = "exact" if exact else f"at least {best.bound:.4f}"
+    most = f"at most {disagree + unknown}" if unknown else "exact"
     return [
         (f"on the {n} validation rows", "found", "proved"),
-        (
-            "least loss (mean hinge)",
-            f"{best.value:.4f}",
-            "exact" if exact else f"at least {best.bound:.4f}",
-        ),
-        (
-            "largest loss (mean hinge)",
-            f"{worst.value:.4f}",
-            f"at most {rounded_up(worst.bound):.4f}",
-        ),
-        (
-            "most rows wrong",
-            f"{errors.value * n:.0f} of {n}",
-            f"at most {errors.bound * n:.0f}",
-        ),
-        (
-            "rows they disagree on",
-            f"{disagree} of {n}",
-            f"at most {disagree + unknown}" if unknown else "exact",
-        ),
+        ("least loss (mean hinge)", f"{best.value:.4f}", least),
+        ("largest loss (mean hinge)", f"{worst.value:.4f}", f"at most {largest:.4f}"),
+        ("most rows wrong", f"{errors.value * n:.0f} of {n}", f"at most {errors.bound * n:.0f}"),
+        ("rows they disagree on", f"{disagree} of {n}", most),
     ]
 
 
@@ -90,11 +77,7 @@ def comparison_table(comparison: Comparison) -> Rows:
     return [
         (f"on the {n} held-out rows", "tuned model", "logistic regression"),
         ("rows right", f"{comparison.n_right} of {n}", f"{comparison.n_right_logistic} of {n}"),
-        (
-            "accuracy",
-            f"{comparison.n_right / n:.1%}",
-            f"{comparison.n_right_logistic / n:.1%}",
-        ),
+        ("accuracy", f"{comparison.n_right / n:.1%}", f"{comparison.n_right_logistic / n:.1%}"),
         ("right where the other is wrong", str(comparison.n_only), str(comparison.n_only_logistic)),
     ]
 
@@ -106,7 +89,7 @@ MOST_FEATURES = 30
 def feature_table(run: TuningRun) -> Rows:
     """List the tuned limits and the coefficients of the model that predicts."""
     model = run.model
-    features = list(zip(model.recipe.feature_names, model.box, model.coef, strict=True))
+    features = list(zip(model.encoder.feature_names, model.box, model.coef, strict=True))
     listed = [feature for feature in features if feature[1] > 0.0 or len(features) <= MOST_FEATURES]
     others = len(features) - len(listed)
     return [

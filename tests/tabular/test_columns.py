@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pessimal.errors import InvalidInputError
-from pessimal.tabular import Column, Recipe, Source, make_recipe, with_labels
+from pessimal.tabular import Column, ColumnEncoder, Source, make_column_encoder, with_labels
 from pessimal.tabular.rows import complete_rows, draw_rows, require_both_classes
 
 
@@ -28,9 +28,9 @@ from pessimal.tabular.rows import complete_rows, draw_rows, require_both_classes
 )
 def test_whatever_reads_as_a_number_is_one(cells: object, features: list[float]) -> None:
     frame = pd.DataFrame({"x": cells})
-    recipe = make_recipe(frame, "drop", "refuse")
-    assert recipe.notes == ()
-    np.testing.assert_allclose(recipe.features(frame)["x"], features, rtol=1e-15)
+    encoder = make_column_encoder(frame, "drop", "refuse")
+    assert encoder.notes == ()
+    np.testing.assert_allclose(encoder.features(frame)["x"], features, rtol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -46,27 +46,27 @@ def test_whatever_reads_as_a_number_is_one(cells: object, features: list[float])
     ],
 )
 def test_dates_are_left_out_with_a_word(dates: object) -> None:
-    recipe = make_recipe(pd.DataFrame({"x": [1, 2, 3], "day": dates}), "drop", "refuse")
-    assert recipe.feature_names == ("x",)
-    assert recipe.notes[0].startswith("'day' holds dates and was left out")
+    encoder = make_column_encoder(pd.DataFrame({"x": [1, 2, 3], "day": dates}), "drop", "refuse")
+    assert encoder.feature_names == ("x",)
+    assert encoder.notes[0].startswith("'day' holds dates and was left out")
 
 
 def test_constant_and_empty_columns_are_left_out_with_a_word() -> None:
     frame = pd.DataFrame({"x": [1, 2], "one": [5, 5], "text": ["a", "a"], "none": [None, None]})
-    recipe = make_recipe(frame, "drop", "refuse")
-    assert recipe.feature_names == ("x",)
-    assert [note.split()[0] for note in recipe.notes] == ["'one'", "'text'", "'none'"]
+    encoder = make_column_encoder(frame, "drop", "refuse")
+    assert encoder.feature_names == ("x",)
+    assert [note.split()[0] for note in encoder.notes] == ["'one'", "'text'", "'none'"]
 
 
 def test_text_is_refused_unless_asked_to_be_encoded() -> None:
     frame = pd.DataFrame({"pet": ["dog", "cat", "dog", None]})
     with pytest.raises(InvalidInputError, match=r"'pet' holds text such as 'dog'.*one-hot.*--drop"):
-        make_recipe(frame, "drop", "refuse")
-    recipe = make_recipe(frame, "drop", "one-hot")
-    assert recipe.feature_names == ("pet = cat", "pet = dog")
+        make_column_encoder(frame, "drop", "refuse")
+    encoder = make_column_encoder(frame, "drop", "one-hot")
+    assert encoder.feature_names == ("pet = cat", "pet = dog")
     nan = np.nan
     expected = [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [nan, nan]]
-    np.testing.assert_array_equal(recipe.features(frame).to_numpy(), expected)
+    np.testing.assert_array_equal(encoder.features(frame).to_numpy(), expected)
 
 
 def test_numbers_with_a_few_texts_among_them_are_refused_with_the_cell() -> None:
@@ -75,34 +75,34 @@ def test_numbers_with_a_few_texts_among_them_are_refused_with_the_cell() -> None
         r"'dose' holds numbers, but 'unknown' in row 2 \(.*: 1 of 4\).*--missing drop or fill"
     )
     with pytest.raises(InvalidInputError, match=expected):
-        make_recipe(frame, "drop", "refuse")
+        make_column_encoder(frame, "drop", "refuse")
 
 
 def test_text_with_too_many_values_is_refused() -> None:
     frame = pd.DataFrame({"name": [f"person {k}" for k in range(21)]})
     with pytest.raises(InvalidInputError, match="21 different texts, more than the 20"):
-        make_recipe(frame, "drop", "one-hot")
+        make_column_encoder(frame, "drop", "one-hot")
 
 
 def test_missing_cells_are_filled_on_request_by_median_and_most_frequent() -> None:
     frame = pd.DataFrame({"x": [1.0, 2.0, 10.0, None], "pet": ["dog", "dog", "cat", None]})
-    filled = make_recipe(frame, "fill", "one-hot").features(frame)
+    filled = make_column_encoder(frame, "fill", "one-hot").features(frame)
     assert filled.iloc[3].to_dict() == {"x": 2.0, "pet = cat": 0.0, "pet = dog": 1.0}
 
 
 def test_filled_cells_are_counted_and_what_filled_them_is_said() -> None:
     frame = pd.DataFrame({"x": [1.0, 2.0, 10.0, None], "z": [1, 2, 3, 4], "y": list("abab")})
     table = with_labels(Source("toy", frame), "y")
-    recipe = make_recipe(table.columns, "fill", "refuse")
-    rows = complete_rows(table, np.array([1, 2, 3]), recipe, "tune on")
+    encoder = make_column_encoder(table.columns, "fill", "refuse")
+    rows = complete_rows(table, np.array([1, 2, 3]), encoder, "tune on")
     assert rows.notes == ("Rows to tune on without a value in 'x', filled with 2.0: 1 of 3.",)
     assert len(rows.y) == 3
 
 
 def test_later_rows_go_the_way_of_the_first() -> None:
-    recipe = Recipe((Column("x", fill=7.0), Column("pet", ("cat", "dog"))))
+    encoder = ColumnEncoder((Column("x", fill=7.0), Column("pet", ("cat", "dog"))))
     later = pd.DataFrame({"pet": ["dog", "fish"], "new": [0, 0], "x": [None, 1.0]})
-    features = recipe.features(later)
+    features = encoder.features(later)
     assert features.iloc[0].to_dict() == {"x": 7.0, "pet = cat": 0.0, "pet = dog": 1.0}
     assert features.iloc[1].isna().tolist() == [False, True, True]  # no such pet when tuned
 
@@ -117,12 +117,12 @@ def test_later_rows_go_the_way_of_the_first() -> None:
 )
 def test_rows_that_do_not_fit_are_refused(frame: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        Recipe((Column("x"),)).features(pd.DataFrame(frame))
+        ColumnEncoder((Column("x"),)).features(pd.DataFrame(frame))
 
 
 def test_a_table_without_a_usable_column_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="no column is left to learn from: 'x' has the"):
-        make_recipe(pd.DataFrame({"x": [1, 1]}), "drop", "refuse")
+        make_column_encoder(pd.DataFrame({"x": [1, 1]}), "drop", "refuse")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_rows_are_drawn_by_class_and_incomplete_ones_counted() -> None:
     kept, aside = draw_rows(table, 0.25, seed=0)
     assert sorted([*kept, *aside]) == list(range(40))
     assert table.y[aside].sum() == 0.0
-    rows = complete_rows(table, np.arange(40), Recipe((Column("x"),)), "tune on")
+    rows = complete_rows(table, np.arange(40), ColumnEncoder((Column("x"),)), "tune on")
     assert rows.X.index.tolist() == list(range(5, 41))  # counted from 1, as in the file
     assert rows.notes == ("Rows to tune on with missing cells, left out: 4 of 40, most for 'x'.",)
 
@@ -179,7 +179,7 @@ def test_too_few_rows_of_a_class_are_refused() -> None:
     table = with_labels(Source("t", frame), "kind")
     with pytest.raises(InvalidInputError, match="3 labelled rows cannot be split"):
         draw_rows(table, 0.5, seed=0)
-    rows = complete_rows(table, np.arange(3), Recipe((Column("x"),)), "tune on")
+    rows = complete_rows(table, np.arange(3), ColumnEncoder((Column("x"),)), "tune on")
     with pytest.raises(InvalidInputError, match=r"class 'b' has 1 complete row\(s\) to tune on"):
         require_both_classes(table, rows, "tune on")
 
@@ -188,9 +188,9 @@ def test_a_column_that_counts_the_rows_is_used_with_a_warning() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"id": range(100, 130), "age": rng.integers(20, 80, 30), "t": 0.5})
     frame["t"] = np.arange(30) + 0.25
-    recipe = make_recipe(frame, "drop", "refuse")
-    assert recipe.feature_names == ("id", "age", "t")
-    [note] = recipe.notes
+    encoder = make_column_encoder(frame, "drop", "refuse")
+    assert encoder.feature_names == ("id", "age", "t")
+    [note] = encoder.notes
     assert note.startswith("'id' grows with every row")
     assert "--drop 'id'" in note
 
@@ -198,7 +198,7 @@ def test_a_column_that_counts_the_rows_is_used_with_a_warning() -> None:
 def test_a_decimal_comma_is_named() -> None:
     frame = pd.DataFrame({"dose": ["1,5", "-0,25", "2"]})
     with pytest.raises(InvalidInputError, match="'dose' holds numbers with a decimal comma"):
-        make_recipe(frame, "drop", "refuse")
+        make_column_encoder(frame, "drop", "refuse")
 
 
 def test_spaces_around_a_label_do_not_make_a_class() -> None:

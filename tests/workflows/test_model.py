@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from pessimal import tabular
 from pessimal.errors import InvalidInputError
-from pessimal.tabular import Column, Recipe
+from pessimal.tabular import Column, ColumnEncoder
 from pessimal.workflows import TunedModel, read_model, write_model
 
 MODEL = TunedModel(
     target="outcome",
     classes=("ill", "well"),
-    recipe=Recipe((Column("age", fill=40.0), Column("site [x]", ("north", "süd"), "north"))),
+    encoder=ColumnEncoder(
+        (Column("age", fill=40.0), Column("site [x]", ("north", "süd"), "north"))
+    ),
     coef=(0.1, -2.0, 1e-300),
     intercept=1.0 / 3.0,
     box=(1.0, 0.0, 0.5),
@@ -162,3 +165,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         write_model(unwritable, path)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_the_former_name_of_the_column_encoder_works_and_warns() -> None:
+    with pytest.warns(FutureWarning, match="TunedModel.encoder"):
+        assert MODEL.recipe is MODEL.encoder
+    with pytest.warns(FutureWarning, match="is now ColumnEncoder"):
+        assert tabular.Recipe is ColumnEncoder

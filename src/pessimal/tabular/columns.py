@@ -1,7 +1,7 @@
 """How the columns of a table become features, written down so that later rows go the same way.
 
-Numbers and booleans are features as they are. Text becomes one 0-1 feature a category, or is
-refused. Dates, constant and empty columns are left out. Cells without a value make their row
+Numbers and booleans are features as they are. Text becomes one 0-1 feature per category, or
+is refused. Dates, constant and empty columns are left out. Cells without a value make their row
 incomplete, or are filled with the column's median (text: its most frequent category).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ColumnEncoder:
     """The columns that are used, in order, and what was decided about the others.
 
     Attributes
@@ -78,19 +78,12 @@ class Recipe:
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Turn a table into features; NaN where a cell is missing and nothing fills it.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            With at least the columns of the recipe; others are ignored.
-
-        Returns
-        -------
-        pandas.DataFrame of float
+        The table has at least the columns of the encoder; others are ignored.
 
         Examples
         --------
-        >>> recipe = Recipe((Column("age"), Column("pet", ("cat", "dog"))))
-        >>> recipe.features(pd.DataFrame({"pet": ["dog", "cat"], "age": [3, 4]}))
+        >>> encoder = ColumnEncoder((Column("age"), Column("pet", ("cat", "dog"))))
+        >>> encoder.features(pd.DataFrame({"pet": ["dog", "cat"], "age": [3, 4]}))
            age  pet = cat  pet = dog
         0  3.0        0.0        1.0
         1  4.0        1.0        0.0
@@ -101,24 +94,18 @@ class Recipe:
                 f"the table has no column {absent[0]!r}; pass one with the columns "
                 f"{', '.join(repr(column.name) for column in self.columns)}"
             )
-        table = np.empty((len(frame), len(self.feature_names)))
-        # Columns that are numbers already go together: one by one, thousands take minutes.
-        kinds = frame.dtypes
-        plain, places, place = [], [], 0
-        for column in self.columns:
-            width = len(column.feature_names)
-            if column.categories is None and pd.api.types.is_numeric_dtype(kinds[column.name]):
-                plain.append(column)
-                places.append(place)
-            else:
-                table[:, place : place + width] = _values(column, frame[column.name])
-            place += width
-        if plain:
-            table[:, places] = _plain_values(plain, frame[[column.name for column in plain]])
+        numeric = [column for column in self.columns if column.categories is None]
+        numbers = iter(_numeric_features(numeric, frame).T)
+        table = np.column_stack(
+            [
+                next(numbers) if column.categories is None else _indicators(column, frame)
+                for column in self.columns
+            ]
+        )
         return pd.DataFrame(table, index=frame.index, columns=self.feature_names)
 
 
-def make_recipe(frame: pd.DataFrame, missing: Missing, text: Text) -> Recipe:
+def make_column_encoder(frame: pd.DataFrame, missing: Missing, text: Text) -> ColumnEncoder:
     """Decide what to do with every column of a table.
 
     Parameters
@@ -132,15 +119,15 @@ def make_recipe(frame: pd.DataFrame, missing: Missing, text: Text) -> Recipe:
 
     Returns
     -------
-    Recipe
+    ColumnEncoder
 
     Examples
     --------
     >>> frame = pd.DataFrame({"age": [3, 4], "day": ["2024-01-02", "2024-02-03"], "site": [1, 1]})
-    >>> recipe = make_recipe(frame, "drop", "refuse")
-    >>> recipe.feature_names
+    >>> encoder = make_column_encoder(frame, "drop", "refuse")
+    >>> encoder.feature_names
     ('age',)
-    >>> for note in recipe.notes:
+    >>> for note in encoder.notes:
     ...     print(note)
     'day' holds dates and was left out; to use it, turn it into a number, such as days.
     'site' has the same value in every row and was left out.
@@ -155,7 +142,7 @@ def make_recipe(frame: pd.DataFrame, missing: Missing, text: Text) -> Recipe:
             f"no column is left to learn from: {' '.join(notes) or 'the target is the only one.'} "
             "Pass a table with at least one column of numbers that vary"
         )
-    return Recipe(tuple(columns), tuple(notes))
+    return ColumnEncoder(tuple(columns), tuple(notes))
 
 
 def _decide(
@@ -242,40 +229,31 @@ def _numbers(cells: pd.Series) -> pd.Series:
     return pd.Series(cells.to_numpy(dtype=np.float64, na_value=np.nan), index=cells.index)
 
 
-def _values(column: Column, cells: pd.Series) -> Matrix:
-    """Features of one column, one column of the answer each."""
-    missing = cells.isna()
-    if column.categories is not None:
-        texts = _texts(cells)
-        if column.fill is not None:
-            texts = texts.mask(missing, column.fill)
-        ones = (texts.to_numpy()[:, None] == np.array(column.categories, dtype=object)).astype(
-            float
+def _numeric_features(columns: list[Column], frame: pd.DataFrame) -> Matrix:
+    """Features of columns of numbers, one each; those of a numeric type are read together."""
+    cells = frame[[column.name for column in columns]]
+    # One by one, thousands of columns would take minutes. What cannot be read counts as infinite.
+    read = {
+        name: _numbers(cells[name]).fillna(np.inf).where(cells[name].notna())
+        for name, kind in cells.dtypes.items()
+        if not pd.api.types.is_numeric_dtype(kind)
+    }
+    numbers = cells.assign(**read).to_numpy(dtype=np.float64, na_value=np.nan)
+    for k in np.flatnonzero(np.isinf(numbers).any(axis=0)):
+        row = int(np.argmax(np.isinf(numbers[:, k])))
+        raise InvalidInputError(
+            f"column {columns[k].name!r} holds {str(cells.iat[row, k])!r} in row "
+            f"{cells.index[row]}; pass a finite number or an empty cell"
         )
-        # A category that was not there when the recipe was made says as little as an empty cell.
-        ones[ones.sum(axis=1) == 0.0] = np.nan
-        return np.asarray(ones)
-    numbers = _numbers(cells)
-    _require_numbers(column.name, cells, (numbers.isna() & ~missing) | np.isinf(numbers))
-    filled = numbers.fillna(np.nan if column.fill is None else column.fill)
-    return np.asarray(filled)[:, None]
-
-
-def _plain_values(columns: list[Column], cells: pd.DataFrame) -> Matrix:
-    """Features of columns of a numeric type, one each."""
-    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-    infinite = np.isinf(numbers)
-    for k in np.flatnonzero(infinite.any(axis=0)):
-        _require_numbers(columns[k].name, cells.iloc[:, k], infinite[:, k])
     fill = [np.nan if column.fill is None else float(column.fill) for column in columns]
     return np.where(np.isnan(numbers), fill, numbers)
 
 
-def _require_numbers(name: str, cells: pd.Series, wrong: Any) -> None:
-    """Refuse cells that are neither finite numbers nor missing."""
-    if np.any(wrong):
-        row = cells.index[int(np.argmax(wrong))]
-        raise InvalidInputError(
-            f"column {name!r} holds {str(cells[row])!r} in row {row}; pass a finite number or an "
-            "empty cell"
-        )
+def _indicators(column: Column, frame: pd.DataFrame) -> Matrix:
+    """Features of a column of text: a 1 for its category, 0 for the others."""
+    categories = column.categories or ()
+    cells = frame[column.name]
+    texts = _texts(cells).where(cells.notna(), column.fill)
+    rows = np.vstack([np.eye(len(categories)), np.full(len(categories), np.nan)])
+    # A category that was not there before, −1, says as little as an empty cell: the last row.
+    return np.asarray(rows[pd.Index(categories).get_indexer(texts)])
