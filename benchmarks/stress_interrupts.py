@@ -26,7 +26,7 @@ from pessimal import (
     worst_case,
 )
 from pessimal.datasets import paper_split
-from pessimal.near_optimal import WorstCase
+from pessimal.near_optimal import Extreme
 from pessimal.solution import TuningSolution
 
 ROWS = 15
@@ -71,7 +71,7 @@ def ranges(answer: Any) -> Ranges:
             bound = answer.worst_case_bound
             upper = max(answer.objective, bound) if bound < math.inf else answer.objective
             return {"objective": (answer.lower_bound, upper)}
-        case WorstCase():
+        case Extreme():
             return {"worst case": (answer.value, answer.upper_bound)}
         case AuditReport():
             ends = {

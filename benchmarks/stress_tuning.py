@@ -100,7 +100,7 @@ def empty_flip(rng: Rng, number: int, findings: Findings) -> None:
         "search": lambda: solve_pessimistic(case.problem, case.budget, flip=mask),
         "milp": lambda: solve_pessimistic(case.problem, case.budget, flip=mask, method="milp"),
         "worst case": lambda: worst_case(
-            case.problem, case.box, case.budget, method="flip", flipped=mask
+            case.problem, case.box, case.budget, inner="flip", flip=mask
         ),
     }
     for name, call in calls.items():

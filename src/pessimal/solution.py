@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pessimal.certificate import Certificate
-from pessimal.near_optimal import WorstCase, worst_case
+from pessimal.near_optimal import Extreme, worst_case
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -109,7 +109,7 @@ class TuningSolution:
         )
 
     @cached_property
-    def exact_worst_case(self) -> WorstCase:
+    def exact_worst_case(self) -> Extreme:
         """Worst validation loss over all near-optimal models of the box, found on first use.
 
         From some fifty validation points on it can take long. If `time_limit` cuts it short, its

@@ -2,6 +2,8 @@
 
 from pessimal.auditing.audit import audit, audit_estimator
 from pessimal.auditing.report import AuditReport, Curve
-from pessimal.near_optimal.base import Extreme as ExtremeModel
+from pessimal.moved import renamed
 
-__all__ = ["AuditReport", "Curve", "ExtremeModel", "audit", "audit_estimator"]
+__all__ = ["AuditReport", "Curve", "audit", "audit_estimator"]
+
+__getattr__ = renamed(__name__, {"ExtremeModel": "pessimal.near_optimal.Extreme"})

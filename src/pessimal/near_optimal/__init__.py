@@ -1,7 +1,6 @@
 """Near-optimal sets: all models that train about as well as the best, and the extremes of them."""
 
-from typing import TypeAlias
-
+from pessimal.moved import renamed
 from pessimal.near_optimal.base import (
     Extreme,
     Linear,
@@ -14,11 +13,7 @@ from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.extremes import best_case, worst_case
 from pessimal.near_optimal.polyhedral.linear_program import Trained, least_loss, score_range
 
-WorstCase: TypeAlias = Extreme
-BestCase: TypeAlias = Extreme
-
 __all__ = [
-    "BestCase",
     "BoxSet",
     "Extreme",
     "Linear",
@@ -26,10 +21,13 @@ __all__ = [
     "NearOptimalSet",
     "ScoreRange",
     "Trained",
-    "WorstCase",
     "best_case",
     "least_loss",
     "near_optimal_set",
     "score_range",
     "worst_case",
 ]
+
+__getattr__ = renamed(
+    __name__, dict.fromkeys(("BestCase", "WorstCase"), "pessimal.near_optimal.Extreme")
+)

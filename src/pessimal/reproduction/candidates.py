@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 
 from pessimal.fitted import read_linear_model
 from pessimal.flip import flip_mask
-from pessimal.near_optimal import WorstCase, worst_case
+from pessimal.near_optimal import Extreme, worst_case
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.reproduction.study import Row, Value
 from pessimal.solution import TuningSolution
@@ -148,7 +148,7 @@ def _of_box(
 
 
 def _candidate(
-    name: str, rule: str, loss: float, known: Row, model: TuningSolution | WorstCase
+    name: str, rule: str, loss: float, known: Row, model: TuningSolution | Extreme
 ) -> Candidate:
     columns = {"model": name, "flip": rule, "validation_loss": loss, **known}
     return Candidate(columns, model.coef, model.intercept)

@@ -1,0 +1,46 @@
+"""Names that the package had before still work, and say where they went."""
+
+import pytest
+
+import pessimal.auditing
+import pessimal.experiments
+import pessimal.report
+import pessimal.training
+from pessimal import TuningProblem, near_optimal, reproduction, worst_case
+from pessimal.reproduction.report import write_report
+
+
+def test_the_package_of_the_studies_answers_to_its_former_name() -> None:
+    with pytest.warns(FutureWarning, match=r"pessimal\.reproduction\.reproduce"):
+        assert pessimal.experiments.reproduce is reproduction.reproduce
+    with pytest.raises(AttributeError), pytest.warns(FutureWarning):
+        pessimal.experiments.nothing_of_this_name  # noqa: B018
+
+
+def test_the_report_of_the_studies_answers_to_its_former_name() -> None:
+    with pytest.warns(FutureWarning, match=r"pessimal\.reproduction\.report\.write_report"):
+        assert pessimal.report.write_report is write_report
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        pessimal.report.other  # noqa: B018
+
+
+def test_near_optimal_sets_answer_to_their_former_names() -> None:
+    with pytest.warns(FutureWarning, match=r"pessimal\.near_optimal\.least_loss"):
+        assert pessimal.training.least_loss is near_optimal.least_loss
+    for module, name in ((near_optimal, "WorstCase"), (near_optimal, "BestCase")):
+        with pytest.warns(FutureWarning, match=r"pessimal\.near_optimal\.Extreme"):
+            assert getattr(module, name) is near_optimal.Extreme
+    with pytest.warns(FutureWarning, match=r"pessimal\.near_optimal\.Extreme"):
+        assert pessimal.auditing.ExtremeModel is near_optimal.Extreme
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        pessimal.auditing.other  # noqa: B018
+
+
+def test_a_worst_case_takes_the_former_names_of_its_arguments() -> None:
+    problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [-2.0]], [1, -1])
+    expected = worst_case(problem, 1.0, inner="flip", flip=[True, False])
+    with pytest.warns(FutureWarning) as told:
+        found = worst_case(problem, 1.0, method="flip", flipped=[True, False])
+    assert found.value == expected.value
+    words = [str(warning.message) for warning in told]
+    assert words == ["method is now called inner", "flipped is now called flip"]
