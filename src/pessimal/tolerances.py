@@ -42,8 +42,8 @@ STRICT = 1e-6
 PIVOT = 1e-9
 """Entries of a simplex dictionary no larger than this are zeros that rounding made."""
 
-NO_PULL = 1e-9
-"""A pull of the multipliers on a weight no larger than this is none."""
+REDUCED_COST = 1e-9
+"""A reduced cost or a multiplier this close to its bound is on it."""
 
 BUDGET = 1e-8
 """A training loss short of its budget by no more than this uses it up."""

@@ -21,7 +21,7 @@ LOADERS = {"cancer": load_cancer, "diabetes": load_diabetes}
 
 
 class Case(NamedTuple):
-    """A draw of the paper, a view of it, and the optimum two other solvers certified."""
+    """An instance of the paper, a view of it, and the optimum two other solvers certified."""
 
     data: str
     n_train: int

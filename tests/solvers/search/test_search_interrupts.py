@@ -38,16 +38,16 @@ def assert_frames_the_optimum(outcome: Outcome, epsilon: float | None) -> None:
     assert PROBLEM.val_loss(outcome.w, outcome.b) >= OPTIMUM[epsilon] - 1e-7
 
 
-class TestAfterAnyTurnOfTheTree:
+class TestAfterAnyCallOfTheTree:
     """The last moment before the driver learns what the tree has found."""
 
     @pytest.fixture(autouse=True)
-    def one_node_a_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(driver, "SECONDS_BETWEEN_LOOKS", 0.0)
+    def one_node_per_call(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(driver, "SECONDS_BETWEEN_CHECKS", 0.0)
 
-    def interrupt_after(self, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    def interrupt_after(self, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
         class InterruptedTree(Tree):
-            left = turns
+            left = calls
 
             def advance(self, n_nodes: int) -> bool:
                 more: bool = super().advance(n_nodes)
@@ -60,15 +60,15 @@ class TestAfterAnyTurnOfTheTree:
 
     @VIEWS
     def test_the_bound_holds(self, epsilon: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
-        for turns in range(1, 100, 3):
+        for calls in range(1, 100, 3):
             with monkeypatch.context() as patch:
-                self.interrupt_after(patch, turns)
+                self.interrupt_after(patch, calls)
                 outcome = search(epsilon)
             assert_frames_the_optimum(outcome, epsilon)
             if outcome.status is Status.OPTIMAL:
                 break
             assert outcome.status is Status.INTERRUPTED
-        assert turns > 4
+        assert calls > 4
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_the_bound_holds_at_any_moment(
 
 
 @VIEWS
-def test_ctrl_c_before_the_first_look_still_yields_a_model(epsilon: float | None) -> None:
+def test_ctrl_c_before_the_first_check_still_yields_a_model(epsilon: float | None) -> None:
     told: list[Progress] = []
 
     def press_at_first(progress: Progress) -> None:

@@ -13,13 +13,13 @@ from pessimal.limits import Limits
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solution import Outcome, Status
 from pessimal.solvers.search import driver, search_optimistic, search_pessimistic
-from pessimal.solvers.search.items import optimistic_conditions
+from pessimal.solvers.search.complementarities import optimistic_conditions
 from pessimal.solvers.search.tree import Tree
 
 
 @pytest.fixture(scope="module")
 def large() -> TuningProblem:
-    """So large that one linear program looks at the clock several times."""
+    """So large that one linear program checks the clock several times."""
     rng = np.random.default_rng(0)
     y = np.tile([-1.0, 1.0], 300)
     X = 0.1 * y[:, None] + rng.normal(size=(600, 40))
@@ -54,7 +54,7 @@ def test_time_that_ends_in_the_first_linear_program_leaves_the_narrowest_box(
 def test_time_that_ends_inside_a_node_keeps_its_bound(
     large: TuningProblem, epsilon: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "TURNS", ((0, None),))
+    monkeypatch.setattr(driver, "SCHEDULE", ((0, None),))
     clock = LeapingClock(monkeypatch, np.inf)
 
     class LateTree(Tree):
@@ -74,8 +74,8 @@ def test_time_that_ends_inside_a_node_keeps_its_bound(
 def test_ctrl_c_inside_a_node_ends_it(
     large: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a signal handler raises while compiled code looks at the clock comes out whole."""
-    monkeypatch.setattr(driver, "TURNS", ((0, None),))
+    """Whatever a signal handler raises while compiled code checks the clock comes out whole."""
+    monkeypatch.setattr(driver, "SCHEDULE", ((0, None),))
     clock = LeapingClock(monkeypatch, np.inf)
     armed: list[str] = []
 

@@ -33,7 +33,7 @@ json.dump({"files": files, "answers": answers()}, sys.stdout)
 
 
 def answers() -> dict[str, dict[str, object]]:
-    """Solve two small draws in both views; floats as text that loses no bit."""
+    """Solve two small instances in both views; floats as text that loses no bit."""
     found = {}
     for dataset, n_train, n_val, seed in ((load_diabetes(), 5, 5, 0), (load_cancer(), 10, 10, 0)):
         split = paper_split(dataset, n_train, n_val, seed)

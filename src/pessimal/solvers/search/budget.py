@@ -1,4 +1,4 @@
-"""The training budget as rows of P.
+"""The training budget as cuts: rows of P.
 
 For a budget (ε, δ) the paper's problem asks, wherever λ > 0, that ``u`` use up its budget:
 
@@ -10,8 +10,9 @@ the training problem. Each β found gives a necessary condition, linear in ``w̄
     Σ_i weight_i·hinge(margin_i) + (1 + ε) Σ_j |c_j(β)|·w̄_j ≥ (1 + ε) Σ β_i + δ.
 
 Hinge and ``|w_j|`` are convex, so over the bounds that hold at a node they lie below their chords.
-With chords in their place the condition is one row, linear in ``u``, and valid in that node; once
-every training point has a side and every pulled weight a sign, the chords are exact.
+With chords in their place the condition is a cut, linear in ``u`` and valid in that node. The box
+of a weight is *binding* if c_j ≠ 0; once every training point has a side and every weight with a
+binding box a sign, the chords are exact.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, TuningProblem, Vector
-from pessimal.solvers.search.codes import N_CUTS, NOTHING, PULL, SIDE
 from pessimal.tolerances import BUDGET, LP_FEASIBILITY
 
 INF = np.inf
+MAX_CUTS = 16  # rows that P has for cuts; not typed, so that others can import it
 
 
 class BudgetCondition:
-    """Remembers multipliers β and writes them as rows; also knows ``L_T*`` of any box."""
+    """Keeps the cuts of multipliers β and writes them as rows; computes ``L_T*`` of any box."""
 
     def __init__(
         self, problem: TuningProblem, budget: Budget, b_limit: float, watch: Watch
@@ -57,17 +58,15 @@ class BudgetCondition:
         self.n_cuts = 0
         self.oldest = 0
         self.last = 0
-        self.reach = np.zeros((N_CUTS, p))  # (1 + ε)·|c_j(β)|
-        self.need = np.zeros(N_CUTS)  # (1 + ε)·Σ β_i + δ
+        self.box_cost = np.zeros((MAX_CUTS, p))  # (1 + ε)·|c_j(β)|
+        self.rhs = np.zeros(MAX_CUTS)  # (1 + ε)·Σ β_i + δ
         self.chord_slope = np.zeros(problem.n_train)
         self.chord_start = np.zeros(problem.n_train)
         self.box_slope = np.zeros(p)
         self.box_start = np.zeros(p)
         self.coefficients = np.zeros(p + 1)
-        self.kind = NOTHING
-        self.index = 0
         self.slack = self.relative * self.least_loss(self.upper) + self.absolute
-        self.remember()
+        self.add_cut()
 
     def least_loss(self, box: Vector) -> float:
         """``L_T*(box)``, or a lower bound of it unless `trained`."""
@@ -87,27 +86,27 @@ class BudgetCondition:
             total += self.weight[i] * max(0.0, 1.0 - primal.z[self.n_features + 1 + i])
         return total
 
-    def met(self, primal: Simplex, box: Vector) -> bool:
-        """Whether P's point uses up the budget of `box`; if not, the condition is remembered."""
+    def satisfied(self, primal: Simplex, box: Vector) -> bool:
+        """Whether P's point uses up the budget of `box`; if not, add a cut."""
         excess = self.train_loss(primal) - self.limit(box)
         if excess < -BUDGET:
-            self.remember()
+            self.add_cut()
         return self.trained and excess >= -BUDGET
 
-    def remember(self) -> None:
-        """Keep the multipliers of the last training problem, in place of the oldest ones."""
+    def add_cut(self) -> None:
+        """Add the cut of the last training problem's multipliers, in place of the oldest one."""
         cut = self.oldest
-        self.oldest = (cut + 1) % N_CUTS
+        self.oldest = (cut + 1) % len(self.rhs)
         self.last = cut
         self.n_cuts = max(self.n_cuts, cut + 1)
-        need = self.absolute
+        rhs = self.absolute
         for j in range(self.n_features):
-            self.reach[cut, j] = (1.0 + self.relative) * abs(self.trainer.y[j])
+            self.box_cost[cut, j] = (1.0 + self.relative) * abs(self.trainer.y[j])
         for i in range(self.n_train):
-            need -= (1.0 + self.relative) * self.trainer.y[self.n_features + 1 + i]
-        self.need[cut] = need
+            rhs -= (1.0 + self.relative) * self.trainer.y[self.n_features + 1 + i]
+        self.rhs[cut] = rhs
 
-    def chords(self, primal: Simplex, pulled: NDArray[np.intp]) -> None:
+    def chords(self, primal: Simplex, binding: NDArray[np.intp]) -> None:
         """Chords of the hinges and of the box over P's bounds: ``start + slope·z``."""
         for i in range(self.n_train):
             low = primal.low[self.n_features + 1 + i]
@@ -126,18 +125,18 @@ class BudgetCondition:
             high = primal.high[j]
             at_low = max(abs(low), self.lower[j])
             at_high = max(abs(high), self.lower[j])
-            if not pulled[j] or high <= low:
+            if not binding[j] or high <= low:
                 self.box_slope[j] = 0.0
-                self.box_start[j] = max(at_low, at_high) if pulled[j] else self.upper[j]
+                self.box_start[j] = max(at_low, at_high) if binding[j] else self.upper[j]
             else:
                 self.box_slope[j] = (at_high - at_low) / (high - low)
                 self.box_start[j] = at_low - self.box_slope[j] * low
 
-    def write(self, primal: Simplex, pulled: NDArray[np.intp]) -> None:
-        """Write every remembered condition as a row of P, valid under P's bounds."""
+    def write_cuts(self, primal: Simplex, binding: NDArray[np.intp]) -> None:
+        """Write every cut as a row of P, valid under P's bounds."""
         if self.n_cuts == 0:
             return
-        self.chords(primal, pulled)
+        self.chords(primal, binding)
         first = primal.m - primal.n_local
         start = 0.0
         for j in range(self.n_features + 1):
@@ -149,38 +148,38 @@ class BudgetCondition:
                 for j in range(self.n_features + 1):
                     self.coefficients[j] += slope * self.signed[i, j]
         for cut in range(self.n_cuts):
-            need = self.need[cut] - start
+            rhs = self.rhs[cut] - start
             top = abs(self.coefficients[self.n_features]) * primal.high[self.n_features]
             for j in range(self.n_features):
-                need -= self.reach[cut, j] * self.box_start[j]
-                value = self.coefficients[j] + self.reach[cut, j] * self.box_slope[j]
+                rhs -= self.box_cost[cut, j] * self.box_start[j]
+                value = self.coefficients[j] + self.box_cost[cut, j] * self.box_slope[j]
                 primal.A[first + cut, j] = value
                 top += abs(value) * self.upper[j]
             primal.A[first + cut, self.n_features] = self.coefficients[self.n_features]
             k = primal.q + first + cut
-            primal.low[k] = need
-            primal.high[k] = max(top, need)
+            primal.low[k] = rhs
+            primal.high[k] = max(top, rhs)
         primal.refactor()
 
-    def separates(self, cut: int, primal: Simplex, pulled: NDArray[np.intp]) -> bool:
-        """Whether a remembered condition, as a row, cuts off P's point."""
-        self.chords(primal, pulled)
+    def separates(self, cut: int, primal: Simplex, binding: NDArray[np.intp]) -> bool:
+        """Whether a cut, with the chords of P's bounds, separates P's point."""
+        self.chords(primal, binding)
         total = 0.0
         for i in range(self.n_train):
             margin = primal.z[self.n_features + 1 + i]
             total += self.weight[i] * (self.chord_start[i] + self.chord_slope[i] * margin)
         for j in range(self.n_features):
-            total += self.reach[cut, j] * (self.box_start[j] + self.box_slope[j] * primal.z[j])
-        return total < self.need[cut] - 0.5 * BUDGET
+            total += self.box_cost[cut, j] * (self.box_start[j] + self.box_slope[j] * primal.z[j])
+        return total < self.rhs[cut] - 0.5 * BUDGET
 
-    def loosest(self, cut: int, primal: Simplex, pulled: NDArray[np.intp], box: Vector) -> bool:
-        """Find a condition's chord that is furthest from the truth; False if all are exact.
+    def loosest(self, cut: int, primal: Simplex, binding: NDArray[np.intp], box: Vector) -> int:
+        """Return the row of P whose chord is furthest from the truth in a cut; −1: all are exact.
 
-        Leaves the row of P whose side is open (`SIDE`) or the feature that may be pulled (`PULL`).
+        To branch on it is to decide its side or, for a weight, first whether its box is binding.
         """
-        self.chords(primal, pulled)
+        self.chords(primal, binding)
         widest = LP_FEASIBILITY
-        self.kind = NOTHING
+        row = -1
         for i in range(self.n_train):
             margin = primal.z[self.n_features + 1 + i]
             truth = max(0.0, 1.0 - margin)
@@ -188,16 +187,12 @@ class BudgetCondition:
             gap *= self.weight[i]
             if gap > widest:
                 widest = gap
-                self.kind = SIDE
-                self.index = self.n_features + 1 + i
+                row = self.n_features + 1 + i
         for j in range(self.n_features):
             w = primal.z[j]
             gap = self.box_start[j] + self.box_slope[j] * w
-            gap = self.reach[cut, j] * (gap - max(abs(w), self.lower[j]))
-            if not pulled[j] and box[j] == self.upper[j]:
-                continue
-            if gap > widest:
+            gap = self.box_cost[cut, j] * (gap - max(abs(w), self.lower[j]))
+            if gap > widest and (binding[j] or box[j] != self.upper[j]):
                 widest = gap
-                self.kind = SIDE if pulled[j] else PULL
-                self.index = j
-        return self.kind != NOTHING
+                row = j
+        return row

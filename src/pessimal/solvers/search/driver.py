@@ -5,19 +5,19 @@ the pessimistic problem has two parts: λ = 0, where the budget plays no role, a
 must be used up. In the second part λ has a proved cap: the training optimum ``v`` of the box
 satisfies ``F(u) + λ·L_T(u) ≤ F(v) + λ·L_T(v)``, and ``L_T(u) − L_T(v) ≥ ε·L_T*(upper) + δ``.
 
-All parts share one incumbent. Trees and heuristic take turns by numbers of nodes, never by the
+All parts share one incumbent. Trees and heuristic alternate by a schedule of nodes, never by the
 clock, so that the answer does not depend on the machine.
 
 A search may be stopped anywhere: by a limit, by Ctrl-C, by an exception of a signal handler or of
-the callback. So what is known of the problem is written down as a whole, between two turns of the
-compiled code. Whatever happens within one, it still holds: bounds only grow.
+the callback. So what is known of the problem is recorded as a whole, between two calls of compiled
+code. Whatever happens within one, it still holds: bounds only grow.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,34 +28,33 @@ from pessimal.limits import Deadline, Limits, Progress
 from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solution import Outcome, Status
-from pessimal.solvers.search.budget import BudgetCondition
-from pessimal.solvers.search.codes import N_CUTS
-from pessimal.solvers.search.heuristic import Heuristic
-from pessimal.solvers.search.items import (
+from pessimal.solvers.search.budget import MAX_CUTS, BudgetCondition
+from pessimal.solvers.search.complementarities import (
     Conditions,
     flipped_conditions,
     intercept_limit,
     optimistic_conditions,
     weighted_conditions,
 )
+from pessimal.solvers.search.heuristic import Heuristic
 from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import balance
 
-TURNS = ((4, 60), (30, 300), (150, 3000), (400, None))
-"""Trials of the heuristic, then nodes of the tree (None: all that are left), in turns."""
+SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, None))
+"""Rounds of the heuristic, then nodes of the tree (None: all that are left), alternately."""
 
-SECONDS_BETWEEN_LOOKS = 0.02
-"""How long compiled code runs before limits, callback and Ctrl-C are looked at."""
+SECONDS_BETWEEN_CHECKS = 0.02
+"""How long compiled code runs before limits, callback and Ctrl-C are checked."""
 
 
 def search_optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
     """Solve eq. (prob:optim-hinge)."""
 
     def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
-        return [_part(problem, optimistic_conditions(problem), None, limits.seed, watch)]
+        return [_Part(problem, optimistic_conditions(problem), limits.seed, watch)]
 
-    return _searched(problem, parts, limits)
+    return _search(problem, parts, limits)
 
 
 def search_pessimistic(
@@ -64,35 +63,27 @@ def search_pessimistic(
     """Solve the paper's pessimistic problem, eq. (A-RPBL-hyper)."""
 
     def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
-        return _pessimistic_parts(problem, budget, flipped, limits.seed, watch)
+        if budget.relative == 0.0 and budget.absolute == 0.0:
+            return [_Part(problem, weighted_conditions(problem, flipped), limits.seed, watch)]
+        condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
+        cap = _multiplier_cap(problem, flipped, condition.slack)
+        with_budget = weighted_conditions(problem, flipped, cap, MAX_CUTS)
+        return [
+            _Part(problem, flipped_conditions(problem, flipped), limits.seed, watch),
+            _Part(problem, with_budget, limits.seed, watch, condition),
+        ]
 
-    return _searched(problem, parts, limits)
-
-
-def _pessimistic_parts(
-    problem: TuningProblem, budget: Budget, flipped: Mask, seed: int, watch: Watch
-) -> list[_Part]:
-    if budget.relative == 0.0 and budget.absolute == 0.0:
-        return [_part(problem, weighted_conditions(problem, flipped), None, seed, watch)]
-    condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
-    conditions = weighted_conditions(
-        problem, flipped, _multiplier_cap(problem, flipped, condition.slack), N_CUTS
-    )
-    return [
-        _part(problem, flipped_conditions(problem, flipped), None, seed, watch),
-        _part(problem, conditions, condition, seed, watch),
-    ]
+    return _search(problem, parts, limits)
 
 
-def _searched(
+def _search(
     problem: TuningProblem, parts: Callable[[TuningProblem, Watch], list[_Part]], limits: Limits
 ) -> Outcome:
     """Search the parts of the problem in balanced units; answer in the user's."""
     with deferred_interrupts() as interrupts:
-        clock = _Clock(limits.time_limit, interrupts)
+        search = _Search(limits, interrupts)
         balanced = balance(problem)
-        search = _Search(parts(balanced.problem, clock.watch), limits, clock)
-        outcome = search.run()
+        outcome = search.run(parts(balanced.problem, search.watch))
     return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
 
@@ -105,51 +96,22 @@ def _multiplier_cap(problem: TuningProblem, flipped: Mask, slack: float) -> floa
     return float(largest / slack)
 
 
-@dataclass(frozen=True)
 class _Part:
-    """A tree, its heuristic, how often that is worth trying, and the bound at the root."""
+    """A tree, its heuristic, how many boxes that tries per round, and the bound at the root."""
 
-    tree: Tree
-    heuristic: Heuristic
-    patience: int
-    root: float
-
-
-def _part(
-    problem: TuningProblem,
-    conditions: Conditions,
-    condition: BudgetCondition | None,
-    seed: int,
-    watch: Watch,
-) -> _Part:
-    tree = Tree(conditions, condition, watch)
-    heuristic = Heuristic(tree, conditions, problem, seed)
-    # With many features a node, which bounds the flip of every item, costs far more than a trial.
-    return _Part(tree, heuristic, 1 + problem.n_features // 20, tree.open_bound())
-
-
-class _Clock:
-    """The seconds since the search began, and whether it has to stop."""
-
-    def __init__(self, time_limit: float | None, interrupts: Interrupts) -> None:
-        self.started = time.perf_counter()
-        self.deadline = Deadline.after(time_limit)
-        self.interrupts = interrupts
-        self.watch = Watch(self.time_is_up)
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.started
-
-    def time_is_up(self) -> bool:
-        """Whether compiled code should end what it is doing."""
-        return self.interrupts.pending or self.deadline.over
-
-    def deliver(self) -> None:
-        """Raise what stopped the compiled code, other than the time limit."""
-        if self.watch.error is not None:
-            raise self.watch.error
-        if self.interrupts.pending:
-            self.interrupts.deliver()
+    def __init__(
+        self,
+        problem: TuningProblem,
+        conditions: Conditions,
+        seed: int,
+        watch: Watch,
+        budget: BudgetCondition | None = None,
+    ) -> None:
+        self.tree = Tree(conditions, budget, watch)
+        self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed)
+        # With many features a node and its strong branching cost far more than the heuristic.
+        self.boxes_per_round = 1 + problem.n_features // 20
+        self.root_bound = self.tree.open_bound()
 
 
 class _Stop(Exception):  # noqa: N818 (a signal, not an error)
@@ -167,25 +129,31 @@ class _Known(NamedTuple):
 
 
 class _Search:
-    """One run over the parts; `run` may be called once."""
+    """One run over the parts of a problem, with what it has to stop for."""
 
-    def __init__(self, parts: list[_Part], limits: Limits, clock: _Clock) -> None:
-        self.parts = parts
+    def __init__(self, limits: Limits, interrupts: Interrupts) -> None:
+        deadline = Deadline.after(limits.time_limit)
+        self.started = time.perf_counter()
+        self.deadline = deadline
         self.limits = limits
-        self.clock = clock
+        self.interrupts = interrupts
+        # Without `self` in it: a cycle would keep the trees in memory after the search.
+        self.watch = Watch(lambda: interrupts.pending or deadline.over)
+        self.parts: list[_Part] = []
         self.known = _Known()
         self.chunk = 1
 
-    def run(self) -> Outcome:
+    def run(self, parts: list[_Part]) -> Outcome:
+        self.parts = parts
         status = Status.OPTIMAL
         try:
-            for part in self.parts:
-                part.heuristic.starts(part.root)
-                self.note()
-                self.look()
-            for part in self.parts:
+            for part in parts:
+                part.heuristic.try_initial_boxes(part.root_bound)
+                self.record()
+                self.check_limits()
+            for part in parts:
                 self.finish(part)
-            self.clock.deliver()
+            self.raise_pending()
         except _Stop as stop:
             status = stop.status
         except KeyboardInterrupt:
@@ -193,7 +161,7 @@ class _Search:
                 raise
             status = Status.INTERRUPTED
         if self.known.point is None:
-            self.settle()
+            self.accept_narrowest()
         return self.outcome(status)
 
     def outcome(self, status: Status) -> Outcome:
@@ -217,66 +185,72 @@ class _Search:
         )
 
     def finish(self, part: _Part) -> None:
-        """Search a part to its end, heuristic and tree in turns."""
+        """Search a part to its end, heuristic and tree alternately."""
         tree = part.tree
         tree.incumbent.best = self.known.best
-        for n_trials, n_nodes in TURNS:
-            for _ in range(n_trials * part.patience):
-                if self.known.best <= part.root + CUTOFF:
+        for n_rounds, n_nodes in SCHEDULE:
+            for _ in range(n_rounds * part.boxes_per_round):
+                if self.known.best <= part.root_bound + CUTOFF:
                     return
-                part.heuristic.improve(part.root)
+                part.heuristic.improve(part.root_bound)
                 if tree.incumbent.best < self.known.best:
-                    self.note()
-                self.look()
+                    self.record()
+                self.check_limits()
             last = None if n_nodes is None else tree.nodes + n_nodes
             while tree.depth >= 0 and (last is None or tree.nodes < last):
-                if self.known.best <= part.root + CUTOFF:
+                if self.known.best <= part.root_bound + CUTOFF:
                     return
                 began = time.perf_counter()
                 tree.advance(min(self.chunk, self.nodes_left(tree, last)))
-                self.note()
-                self.look()
-                pace = SECONDS_BETWEEN_LOOKS / max(time.perf_counter() - began, 1e-6)
+                self.record()
+                self.check_limits()
+                pace = SECONDS_BETWEEN_CHECKS / max(time.perf_counter() - began, 1e-6)
                 self.chunk = max(1, int(self.chunk * min(pace, 10.0)))
             if tree.depth < 0:
                 return
 
     def nodes_left(self, tree: Tree, last: int | None) -> int:
-        """Nodes until the heuristic's next turn or the node limit."""
+        """Nodes until the next round of the heuristic or the node limit."""
         left = self.chunk if last is None else last - tree.nodes
         if self.limits.node_limit is not None:
             left = min(left, self.limits.node_limit - self.known.nodes)
         return max(left, 1)
 
-    def note(self) -> None:
-        """Write down what the parts know; only to be called when all of them are whole."""
+    def record(self) -> None:
+        """Record what the parts know; only to be called when all of them are whole."""
         point, best, bound, _ = self.known
         for part in self.parts:
             incumbent = part.tree.incumbent
             if incumbent.found and incumbent.best < best:
                 best = incumbent.best
                 point = incumbent.point()
-        # Below their open nodes, and the cutoff behind their closed ones, the parts hold nothing.
-        open_bound = min(max(part.root, part.tree.open_bound()) for part in self.parts)
+        # Below their open nodes, and the cutoff behind their pruned ones, the parts hold nothing.
+        open_bound = min(max(part.root_bound, part.tree.open_bound()) for part in self.parts)
         bound = max(bound, min(open_bound, best - CUTOFF))
         self.known = _Known(point, best, bound, sum(part.tree.nodes for part in self.parts))
 
-    def look(self) -> None:
-        """Tell the callback, mind Ctrl-C and the limits."""
+    def check_limits(self) -> None:
+        """Call the callback; stop for Ctrl-C or a limit."""
         point, best, bound, nodes = self.known
-        limits, seconds = self.limits, self.clock.seconds()
+        limits, seconds = self.limits, time.perf_counter() - self.started
         if limits.callback is not None:
             limits.callback(Progress(best, bound, nodes, seconds))
-        self.clock.deliver()
-        if self.clock.deadline.over:
+        self.raise_pending()
+        if self.deadline.over:
             raise _Stop(Status.TIME_LIMIT)
         if point is not None and limits.node_limit is not None and nodes >= limits.node_limit:
             raise _Stop(Status.NODE_LIMIT)
 
-    def settle(self) -> None:
+    def raise_pending(self) -> None:
+        """Raise what stopped the compiled code, other than the time limit."""
+        if self.watch.error is not None:
+            raise self.watch.error
+        self.interrupts.deliver()
+
+    def accept_narrowest(self) -> None:
         """Have some model when time was too short, or the numbers too bad, for a good one."""
-        self.clock.watch.dismiss()
+        self.watch.dismiss()
         # In the first part a model needs no more than to fit best in its box.
-        if not self.parts[0].heuristic.settle_for_narrowest():
+        if not self.parts[0].heuristic.accept_narrowest():
             raise SolverError("training stalled in the narrowest box; try features of similar size")
-        self.note()
+        self.record()

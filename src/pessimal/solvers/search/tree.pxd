@@ -1,30 +1,60 @@
 cimport cython
-from pessimal.solvers.search.budget cimport BudgetCondition
-from pessimal.solvers.search.conflict cimport ConflictFinder
-from pessimal.solvers.search.incumbent cimport Incumbent
-from pessimal.solvers.search.node cimport Node
-from pessimal.solvers.search.sides cimport Sides
 from pessimal.lp.simplex cimport Simplex
 from pessimal.lp.watch cimport Watch
+from pessimal.solvers.search.budget cimport BudgetCondition
+from pessimal.solvers.search.complementarities cimport Complementarities
+from pessimal.solvers.search.heuristic cimport Incumbent
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, PULL, NO_CONFLICT, UNKNOWN, FLIP_STEPS, STACK_BYTES
-cdef double INF, AT_BREAKPOINT, CUTOFF, NO_PULL
+cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, STRONG_BRANCHING_STEPS, STACK_BYTES
+cdef double INF, AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
+
+
+cdef class Node:
+    cdef readonly Simplex primal, dual
+    cdef Complementarities pairs
+    cdef Py_ssize_t reduced_cost_row, n_children
+    cdef Py_ssize_t[::1] binding, pair, side
+    cdef double[::1] bound
+
+    cdef void copy_from(self, Node other) noexcept
+    cdef void fix(self, Py_ssize_t pair, Py_ssize_t side) noexcept
+    cdef void cross(self, Py_ssize_t pair, Py_ssize_t side) noexcept
+    cdef void branch(self, Py_ssize_t pair, Py_ssize_t side) noexcept
+
+
+cdef class ConflictFinder:
+    cdef Complementarities pairs
+    cdef readonly Simplex trial
+    cdef Py_ssize_t n
+    cdef Py_ssize_t[::1] pair, side, order, low_by, high_by, members
+    cdef double[::1] bound
+
+    cdef void add(self, Py_ssize_t pair, Py_ssize_t side, double bound) noexcept
+    @cython.locals(k=Py_ssize_t)
+    cdef void sort(self) noexcept
+    @cython.locals(c=Py_ssize_t, k=Py_ssize_t, status=int)
+    cdef Py_ssize_t find(self, Node node) noexcept
+    @cython.locals(count=Py_ssize_t, k=Py_ssize_t, a=double)
+    cdef Py_ssize_t farkas(self) noexcept
+    @cython.locals(k=Py_ssize_t)
+    cdef Py_ssize_t insert(self, Py_ssize_t member, Py_ssize_t count) noexcept
+    @cython.locals(c=Py_ssize_t)
+    cdef Py_ssize_t write_children(self, Node node, Py_ssize_t count) noexcept
 
 
 cdef class Tree:
     cdef readonly Py_ssize_t nodes, depth, unresolved
     cdef readonly double unresolved_bound
     cdef readonly Incumbent incumbent
-    cdef readonly BudgetCondition budget
+    cdef BudgetCondition budget
     cdef object conditions
-    cdef Sides sides
-    cdef Py_ssize_t n_features, pull_row
+    cdef Complementarities pairs
+    cdef Py_ssize_t n_features, max_depth
     cdef list levels
     cdef ConflictFinder conflicts
     cdef Simplex root, trial_primal, trial_dual
-    cdef readonly Watch watch
-    cdef Py_ssize_t max_depth
+    cdef Watch watch
 
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double open_bound(self)
@@ -34,9 +64,9 @@ cdef class Tree:
     cdef void examine(self, Node node) noexcept
     cdef void leave_open(self, double bound) noexcept
     @cython.locals(side=Py_ssize_t)
-    cdef void collect(self, Node node) noexcept
-    cdef double bound_flipped(self, Node node, Py_ssize_t item, Py_ssize_t side) noexcept
+    cdef void strong_branch(self, Node node) noexcept
+    cdef double crossing_bound(self, Node node, Py_ssize_t pair, Py_ssize_t side) noexcept
     cdef bint branch_on_budget(self, Node node) noexcept
-    cdef void mark_pulled(self, Node node) noexcept
-    @cython.locals(item=Py_ssize_t, above=bint)
-    cdef void split_loosest(self, Node node, Py_ssize_t cut) noexcept
+    cdef void mark_binding(self, Node node) noexcept
+    @cython.locals(k=Py_ssize_t, pair=Py_ssize_t, above=bint)
+    cdef void branch_on_loosest(self, Node node, Py_ssize_t cut) noexcept

@@ -1,18 +1,22 @@
-"""The conflict-driven tree.
+"""The conflict-driven branch and bound.
 
-At a node:
+A complementarity off its breakpoint has two branches. To *fix* it is to keep P's row on its side
+and D's at the bound which that side implies; to *cross* it is to keep P's row on the other side,
+the breakpoint included, with D's left free. Together they cover everything. At a node:
 
-1. Solve P, closing the node at the cutoff, then D, closing it if infeasible.
-2. For every item off its breakpoint, bound P after flipping it. At the cutoff: keep it for good.
+1. Solve P, pruning the node at the cutoff, then D, pruning it if infeasible.
+2. Strong branching: for every complementarity off its breakpoint, bound P after crossing it. At the
+   cutoff: fix it for good.
 3. Look for a conflict among the others. None: the multipliers found prove ``u``, the best point of
    this node, a new incumbent.
-4. A conflict of one item: flip it and start again. Otherwise the items of the conflict make the
-   children, searched depth first, lowest bound first.
+4. A conflict of one: cross it and start again. Otherwise child ``r`` fixes the first ``r − 1``
+   complementarities of the conflict and crosses the ``r``-th; depth first, lowest bound first.
 
-With a `BudgetCondition` an incumbent must also use up its training budget. P then carries that
-condition's rows, and a ``u`` that passes step 3 but fails the condition makes the node sharpen the
-rows, or branch where they are loosest: on the side of a training point, on the sign of a weight, or
-on whether a weight is pulled at all.
+With a `BudgetCondition` an incumbent must also use up its training budget. P then carries the cuts
+of that condition, and a ``u`` that passes step 3 but fails the condition makes the node sharpen the
+cuts, or branch where they are loosest: on the side of a training point, on the sign of a weight, or
+on a pair of its own for each feature, behind the others. Fixed, the box of ``w_j`` is binding, so
+that it ends at ``|w_j|``; crossed, its reduced cost is 0.
 """
 
 from __future__ import annotations
@@ -23,16 +27,169 @@ from pessimal.lp.codes import CUT_OFF, INFEASIBLE, STALLED
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.solvers.search.budget import BudgetCondition
-from pessimal.solvers.search.codes import ABOVE, BELOW, NO_CONFLICT, PULL, UNKNOWN
-from pessimal.solvers.search.conflict import ConflictFinder
-from pessimal.solvers.search.incumbent import Incumbent
-from pessimal.solvers.search.items import Conditions
-from pessimal.solvers.search.node import Node
-from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, NO_PULL
+from pessimal.solvers.search.complementarities import ABOVE, BELOW, Conditions
+from pessimal.solvers.search.heuristic import Incumbent
+from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
 
 INF = np.inf
-FLIP_STEPS = 20  # steps spent on the bound of one flip
+NO_CONFLICT, UNKNOWN = -1, -2  # what a search for a conflict found, when not its size
+STRONG_BRANCHING_STEPS = 20
 STACK_BYTES = 2**30  # memory for the dictionaries on the way from the root to a node
+
+
+class Node:
+    """P and D as they stand at a node, and the children that wait.
+
+    One level of the stack; its arrays are used again by every node of that depth.
+    """
+
+    def __init__(self, conditions: Conditions, watch: Watch) -> None:
+        n_features = len(conditions.upper)
+        self.pairs = conditions.pairs
+        self.reduced_cost_row = conditions.reduced_cost_row
+        self.primal = Simplex(conditions.primal, watch)
+        self.dual = Simplex(conditions.dual, watch)
+        self.binding = np.zeros(n_features, np.intp)
+        self.n_children = 0
+        n_elements = conditions.pairs.n_pairs + n_features + 2
+        self.pair = np.zeros(n_elements, np.intp)
+        self.side = np.zeros(n_elements, np.intp)
+        self.bound = np.zeros(n_elements)
+
+    def copy_from(self, other: Node) -> None:
+        """Take over the programs of `other`, not its children."""
+        self.primal.copy_from(other.primal)
+        self.dual.copy_from(other.dual)
+        self.binding[:] = other.binding
+        self.n_children = 0
+
+    def fix(self, pair: int, side: int) -> None:
+        """Restrict P to a side, and D to what it implies."""
+        if pair < self.pairs.n_pairs:
+            self.pairs.bound_primal(self.primal, pair, side)
+            self.pairs.bound_dual(self.dual, pair, side)
+        elif side == ABOVE:
+            self.binding[pair - self.pairs.n_pairs] = 1
+
+    def cross(self, pair: int, side: int) -> None:
+        """Restrict P to the other side."""
+        if pair < self.pairs.n_pairs:
+            self.pairs.bound_primal(self.primal, pair, 1 - side)
+        elif side == ABOVE:
+            self.dual.set_bounds(self.reduced_cost_row + pair - self.pairs.n_pairs, 0.0, 0.0)
+
+    def branch(self, pair: int, side: int) -> None:
+        """Have two children, one that fixes a pair and one that crosses it.
+
+        Written as a conflict of the pair and its opposite: the child that fixes the first and
+        crosses the second stays on the pair's side.
+        """
+        for c in range(2):
+            self.pair[c] = pair
+            self.side[c] = side if c == 0 else 1 - side
+            self.bound[c] = self.primal.objective
+        self.n_children = 2
+
+
+class ConflictFinder:
+    """Finds complementarities whose sides no multipliers can prove together.
+
+    Candidates are those that could be crossed, each with the bound of P on that branch. Their
+    implications are imposed one by one on a copy of D, the largest bound first. When D turns
+    infeasible its Farkas row names the bounds it leans on; at least one of the candidates that
+    imposed them must be crossed. The order makes this conflict the best one: any other also holds a
+    candidate whose bound is no larger than that of the last one imposed.
+    """
+
+    def __init__(self, conditions: Conditions, watch: Watch) -> None:
+        self.pairs = conditions.pairs
+        self.trial = Simplex(conditions.dual, watch)
+        self.n = 0
+        self.pair = np.zeros(conditions.pairs.n_pairs, np.intp)
+        self.side = np.zeros(conditions.pairs.n_pairs, np.intp)
+        self.bound = np.zeros(conditions.pairs.n_pairs)
+        self.order = np.zeros(conditions.pairs.n_pairs, np.intp)
+        self.members = np.zeros(conditions.pairs.n_pairs, np.intp)  # places in `order`
+        self.low_by = np.zeros(self.trial.size, np.intp)  # who imposed a lower bound of D
+        self.high_by = np.zeros(self.trial.size, np.intp)
+
+    def add(self, pair: int, side: int, bound: float) -> None:
+        """Add a candidate with the bound of P after crossing it."""
+        self.pair[self.n] = pair
+        self.side[self.n] = side
+        self.bound[self.n] = bound
+        self.n += 1
+
+    def sort(self) -> None:
+        """Order the candidates by bound, largest first."""
+        for i in range(self.n):
+            k = i
+            while k > 0 and self.bound[self.order[k - 1]] < self.bound[i]:
+                self.order[k] = self.order[k - 1]
+                k -= 1
+            self.order[k] = i
+
+    def find(self, node: Node) -> int:
+        """Write a conflict into the node's list of children; return its size.
+
+        Or `NO_CONFLICT`, with multipliers that prove the node's ``u`` in `trial`, or `UNKNOWN`.
+        """
+        self.sort()
+        trial = self.trial
+        trial.copy_from(node.dual)
+        self.low_by[:] = -1
+        self.high_by[:] = -1
+        for place in range(self.n):
+            c = self.order[place]
+            self.pairs.bound_dual(trial, self.pair[c], self.side[c])
+            k = self.pairs.dual_row[self.pair[c], self.side[c]]
+            if self.pairs.dual_side[self.pair[c], self.side[c]] == ABOVE:
+                self.low_by[k] = place
+            else:
+                self.high_by[k] = place
+            if trial.low[k] > trial.high[k]:
+                count = self.insert(self.low_by[k], 0)
+                return self.write_children(node, self.insert(self.high_by[k], count))
+            status = trial.solve(INF)
+            if status == INFEASIBLE:
+                return self.write_children(node, self.farkas())
+            if status == STALLED:
+                return UNKNOWN
+        return NO_CONFLICT
+
+    def farkas(self) -> int:
+        """Collect the candidates on whose bounds D's infeasible row leans; return their number."""
+        trial = self.trial
+        k = trial.basic[trial.row]
+        count = self.insert(self.high_by[k] if trial.direction > 0 else self.low_by[k], 0)
+        for j in range(trial.q):
+            a = -trial.direction * trial.D[trial.row, j]
+            k = trial.nonbasic[j]
+            if a > PIVOT:
+                count = self.insert(self.high_by[k], count)
+            elif a < -PIVOT:
+                count = self.insert(self.low_by[k], count)
+        return count
+
+    def insert(self, member: int, count: int) -> int:
+        """Insert a member in its order, unless the bound was there before all candidates (−1)."""
+        if member < 0:
+            return count
+        k = count
+        while k > 0 and self.members[k - 1] > member:
+            self.members[k] = self.members[k - 1]
+            k -= 1
+        self.members[k] = member
+        return count + 1
+
+    def write_children(self, node: Node, count: int) -> int:
+        """Write pairs, sides and bounds of the members into the node's list."""
+        for i in range(count):
+            c = self.order[self.members[i]]
+            node.pair[i] = self.pair[c]
+            node.side[i] = self.side[c]
+            node.bound[i] = self.bound[c]
+        return count
 
 
 class Tree:
@@ -49,9 +206,8 @@ class Tree:
     ) -> None:
         self.conditions = conditions
         self.budget = budget
-        self.sides = conditions.items
+        self.pairs = conditions.pairs
         self.n_features = len(conditions.upper)
-        self.pull_row = conditions.pull_row
         self.nodes = 0
         self.depth = 0
         self.unresolved = 0
@@ -120,8 +276,8 @@ class Tree:
                     child = self.level(self.depth + 1)
                     child.copy_from(node)
                     for c in range(last):
-                        child.keep(node.item[c], node.side[c])
-                    child.flip(node.item[last], node.side[last])
+                        child.fix(node.pair[c], node.side[c])
+                    child.cross(node.pair[last], node.side[last])
                     child.primal.objective = node.bound[last]
                     self.depth += 1
                     return True
@@ -129,10 +285,10 @@ class Tree:
         return False
 
     def examine(self, node: Node) -> None:
-        """Close the node, find an incumbent in it, or give it children."""
+        """Prune the node, find an incumbent in it, or give it children."""
         while True:
             if self.budget is not None:
-                self.budget.write(node.primal, node.pulled)
+                self.budget.write_cuts(node.primal, node.binding)
             status = node.primal.solve(self.incumbent.best - CUTOFF)
             if status == INFEASIBLE or status == CUT_OFF:
                 return
@@ -141,7 +297,7 @@ class Tree:
                 return
             if node.dual.solve(INF) == INFEASIBLE:
                 return
-            self.collect(node)
+            self.strong_branch(node)
             status = node.dual.solve(INF)
             if status == INFEASIBLE:
                 return
@@ -154,7 +310,7 @@ class Tree:
             if size == NO_CONFLICT:
                 multipliers = self.conflicts.trial.z
                 self.incumbent.widest_box(node.primal, multipliers)
-                if self.budget is None or self.budget.met(node.primal, self.incumbent.box):
+                if self.budget is None or self.budget.satisfied(node.primal, self.incumbent.box):
                     # In the piece of the multipliers u holds exactly, not to AT_BREAKPOINT.
                     if not self.incumbent.try_multipliers(multipliers):
                         self.incumbent.accept(node.primal)
@@ -162,7 +318,7 @@ class Tree:
                 if self.branch_on_budget(node):
                     return
             elif size == 1:
-                node.flip(node.item[0], node.side[0])
+                node.cross(node.pair[0], node.side[0])
             else:
                 node.n_children = size
                 return
@@ -172,80 +328,81 @@ class Tree:
         self.unresolved += 1
         self.unresolved_bound = min(self.unresolved_bound, bound)
 
-    def collect(self, node: Node) -> None:
-        """Make candidates of the items that may flip, keep the others for good.
+    def strong_branch(self, node: Node) -> None:
+        """Make candidates of the pairs that may be crossed, fix the others for good.
 
-        Of some items only, when the watch says stop.
+        Of some pairs only, when the watch says stop.
         """
-        self.conflicts.clear()
-        for item in range(self.sides.n_items):
+        self.conflicts.n = 0
+        for pair in range(self.pairs.n_pairs):
             if self.watch.stops(self.trial_primal.m * self.trial_primal.q):
                 return
-            off = node.primal.z[self.sides.row[item]] - self.sides.breakpoint[item]
+            off = node.primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair]
             if abs(off) <= AT_BREAKPOINT:
                 continue
             side = ABOVE if off > 0.0 else BELOW
-            if self.sides.imposed(node.dual, item, side):
+            if self.pairs.implied(node.dual, pair, side):
                 continue
-            bound = self.bound_flipped(node, item, side)
+            bound = self.crossing_bound(node, pair, side)
             if bound == INF:
-                node.keep(item, side)
+                node.fix(pair, side)
             else:
-                self.conflicts.add(item, side, bound)
+                self.conflicts.add(pair, side, bound)
 
-    def bound_flipped(self, node: Node, item: int, side: int) -> float:
-        """Bound of P after flipping an item; infinite from the cutoff on."""
-        cut = self.incumbent.best - CUTOFF
-        k = self.sides.row[item]
-        at = self.sides.breakpoint[item]
+    def crossing_bound(self, node: Node, pair: int, side: int) -> float:
+        """Bound of P after crossing a pair; infinite from the cutoff on."""
+        cutoff = self.incumbent.best - CUTOFF
+        k = self.pairs.row[pair]
+        at = self.pairs.breakpoint[pair]
         low = node.primal.low[k] if side == ABOVE else at
         high = at if side == ABOVE else node.primal.high[k]
-        if low > high or node.primal.bound_after(k, low, high) >= cut:
+        if low > high or node.primal.bound_after(k, low, high) >= cutoff:
             return INF
         trial = self.trial_primal
         trial.copy_from(node.primal)
         trial.set_bounds(k, low, high)
         # The objective is a bound at every step; ties are not worth settling for one.
-        status = trial.iterate(cut, FLIP_STEPS, False)
+        status = trial.iterate(cutoff, STRONG_BRANCHING_STEPS, False)
         if status == INFEASIBLE or status == CUT_OFF:
             return INF
         return trial.objective
 
     def branch_on_budget(self, node: Node) -> bool:
-        """Sharpen the budget rows (False: solve again) or branch where they are loosest (True)."""
+        """Sharpen the cuts (False: solve again) or branch where they are loosest (True)."""
         cut = self.budget.last
-        if self.budget.separates(cut, node.primal, node.pulled):
+        if self.budget.separates(cut, node.primal, node.binding):
             return False
         self.incumbent.try_multipliers(self.conflicts.trial.z)
         if node.primal.objective >= self.incumbent.best - CUTOFF:
             return True
-        self.mark_pulled(node)
-        if self.budget.separates(cut, node.primal, node.pulled):
+        self.mark_binding(node)
+        if self.budget.separates(cut, node.primal, node.binding):
             return False
-        self.split_loosest(node, cut)
+        self.branch_on_loosest(node, cut)
         return True
 
-    def mark_pulled(self, node: Node) -> None:
-        """Find the weights that every multiplier of this node pulls."""
+    def mark_binding(self, node: Node) -> None:
+        """Find the weights whose reduced cost is 0 for no multipliers of this node."""
         trial = self.trial_dual
         for j in range(self.n_features):
-            k = self.pull_row + j
+            k = node.reduced_cost_row + j
             if self.watch.stops(trial.m * trial.q):
                 return
-            if not node.pulled[j] and abs(self.conflicts.trial.z[k]) > NO_PULL:
+            if not node.binding[j] and abs(self.conflicts.trial.z[k]) > REDUCED_COST:
                 trial.copy_from(node.dual)
                 trial.set_bounds(k, 0.0, 0.0)
                 if trial.solve(INF) == INFEASIBLE:
-                    node.pulled[j] = 1
+                    node.binding[j] = 1
 
-    def split_loosest(self, node: Node, cut: int) -> None:
-        """Branch on what makes a budget row loosest."""
+    def branch_on_loosest(self, node: Node, cut: int) -> None:
+        """Branch on what makes a cut loosest."""
         self.incumbent.widest_box(node.primal, self.conflicts.trial.z)
-        if not self.budget.loosest(cut, node.primal, node.pulled, self.incumbent.box):
+        k = self.budget.loosest(cut, node.primal, node.binding, self.incumbent.box)
+        if k < 0:
             self.leave_open(node.primal.objective)
-        elif self.budget.kind == PULL:
-            node.split(self.sides.n_items + self.budget.index, ABOVE)
+        elif k < self.n_features and not node.binding[k]:
+            node.branch(self.pairs.n_pairs + k, ABOVE)
         else:
-            item = self.sides.undecided(node.primal, self.budget.index)
-            above = node.primal.z[self.budget.index] >= self.sides.breakpoint[item]
-            node.split(item, ABOVE if above else BELOW)
+            pair = self.pairs.undecided(node.primal, k)
+            above = node.primal.z[k] >= self.pairs.breakpoint[pair]
+            node.branch(pair, ABOVE if above else BELOW)

@@ -1,4 +1,4 @@
-"""P, D and the items of a problem small enough to write down, and what they stand for."""
+"""P, D and complementarities of a problem small enough to write down, and their meaning."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from pessimal import Budget, TuningProblem
 from pessimal.lp.program import KinkedProgram
 from pessimal.near_optimal import least_loss
 from pessimal.problem import Vector
-from pessimal.solvers.search.codes import ABOVE, BELOW
-from pessimal.solvers.search.items import (
+from pessimal.solvers.search.complementarities import (
+    ABOVE,
+    BELOW,
+    Complementarities,
     Conditions,
     flipped_conditions,
     intercept_limit,
     optimistic_conditions,
     weighted_conditions,
 )
-from pessimal.solvers.search.sides import Sides
 
 INF = np.inf
 FLIPPED = np.array([True, False, True])
@@ -45,17 +46,17 @@ def tiny(lower: float | list[float] = 0.0) -> TuningProblem:
     )
 
 
-def spelled_out(items: Sides) -> list[tuple[int, float, Side, Side]]:
-    """Write items as (row of P, breakpoint, implied below it, implied above it)."""
+def spelled_out(pairs: Complementarities) -> list[tuple[int, float, Side, Side]]:
+    """Write complementarities as (row of P, breakpoint, implied below it, implied above it)."""
 
-    def side(item: int, column: int) -> Side:
-        row = int(items.dual_row[item, column])
-        sign = "≤" if items.sense[item, column] < 0 else "≥"
-        return None if row < 0 else (row, sign, float(items.value[item, column]))
+    def implied(pair: int, side: int) -> Side:
+        row = int(pairs.dual_row[pair, side])
+        sign = "≤" if pairs.dual_side[pair, side] == BELOW else "≥"
+        return None if row < 0 else (row, sign, float(pairs.dual_value[pair, side]))
 
     return [
-        (int(items.row[i]), float(items.breakpoint[i]), side(i, BELOW), side(i, ABOVE))
-        for i in range(items.n_items)
+        (int(pairs.row[i]), float(pairs.breakpoint[i]), implied(i, BELOW), implied(i, ABOVE))
+        for i in range(pairs.n_pairs)
     ]
 
 
@@ -80,7 +81,7 @@ class TestTheTwoPrograms:
         assert primal.kink.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
         assert primal.n_local == 0
 
-    def test_room_for_budget_rows_comes_last(self) -> None:
+    def test_rows_for_cuts_come_last(self) -> None:
         primal = weighted_conditions(tiny(), FLIPPED, n_local=2).primal
         assert primal.n_local == 2
         assert primal.A.tolist() == [*MARGINS, [0, 0, 0], [0, 0, 0]]
@@ -128,12 +129,12 @@ def assert_costs_are_positive(dual: KinkedProgram) -> None:
     assert not dual.kink.any()
 
 
-class TestTheItems:
+class TestTheComplementarities:
     def test_of_the_optimistic_view(self) -> None:
         conditions = optimistic_conditions(tiny())
-        assert conditions.pull_row == 2
-        assert spelled_out(conditions.items) == [
-            (0, 0.0, (2, "≤", 0.0), (2, "≥", 0.0)),  # w₁ and its pull c₁
+        assert conditions.reduced_cost_row == 2
+        assert spelled_out(conditions.pairs) == [
+            (0, 0.0, (2, "≤", 0.0), (2, "≥", 0.0)),  # w₁ and its reduced cost c₁
             (1, 0.0, (3, "≤", 0.0), (3, "≥", 0.0)),  # w₂ and c₂
             (3, 1.0, (0, "≥", 0.5), (0, "≤", 0.0)),  # margin of training point 1, and β₁
             (4, 1.0, (1, "≥", 0.5), (1, "≤", 0.0)),  # margin of training point 2, and β₂
@@ -141,8 +142,8 @@ class TestTheItems:
 
     def test_of_the_flipped_loss(self) -> None:
         conditions = flipped_conditions(tiny(), FLIPPED)
-        assert conditions.pull_row == 2
-        assert spelled_out(conditions.items) == [
+        assert conditions.reduced_cost_row == 2
+        assert spelled_out(conditions.pairs) == [
             (0, 0.0, (2, "≤", 0.0), (2, "≥", 0.0)),
             (1, 0.0, (3, "≤", 0.0), (3, "≥", 0.0)),
             (5, -1.0, (0, "≤", 0.0), (0, "≥", 0.5)),  # margin of validation point 1, and α₁
@@ -151,8 +152,8 @@ class TestTheItems:
 
     def test_of_the_weighted_problem(self) -> None:
         conditions = weighted_conditions(tiny(), FLIPPED)
-        assert conditions.pull_row == 7
-        assert spelled_out(conditions.items) == [
+        assert conditions.reduced_cost_row == 7
+        assert spelled_out(conditions.pairs) == [
             (0, 0.0, (7, "≤", 0.0), (7, "≥", 0.0)),
             (1, 0.0, (8, "≤", 0.0), (8, "≥", 0.0)),
             (3, 1.0, (5, "≤", 0.0), (2, "≤", 0.0)),  # below, λ/2 − β₁ = 0; above, β₁ = 0
@@ -161,15 +162,15 @@ class TestTheItems:
             (7, -1.0, (1, "≤", 0.0), (1, "≥", 0.5)),
         ]
 
-    def test_a_lower_limit_makes_two_items_of_a_weight(self) -> None:
+    def test_a_lower_limit_makes_two_complementarities_of_a_weight(self) -> None:
         # With w̄₂ ≥ 0.4 a weight between −0.4 and 0.4 lies inside its box, so c₂ must be 0.
-        items = spelled_out(optimistic_conditions(tiny(lower=[0.0, 0.4])).items)
-        assert items[:3] == [
+        pairs = spelled_out(optimistic_conditions(tiny(lower=[0.0, 0.4])).pairs)
+        assert pairs[:3] == [
             (0, 0.0, (2, "≤", 0.0), (2, "≥", 0.0)),
             (1, 0.4, (3, "≤", 0.0), None),
             (1, -0.4, None, (3, "≥", 0.0)),
         ]
-        assert len(items) == 5
+        assert len(pairs) == 5
 
 
 class TestWhatTheyStandFor:
@@ -229,15 +230,15 @@ def own_box(problem: TuningProblem, w: Vector) -> Vector:
 
 def has_multipliers(conditions: Conditions, w: Vector, b: float) -> bool:
     """Whether D is feasible with the bounds that the sides of a model imply."""
-    items, dual = conditions.items, conditions.dual
+    pairs, dual = conditions.pairs, conditions.dual
     z = np.concatenate([w, [b], conditions.primal.A @ np.append(w, b)])
     low, high = dual.low.copy(), dual.high.copy()
-    for i in range(items.n_items):
-        off = z[items.row[i]] - items.breakpoint[i]
+    for i in range(pairs.n_pairs):
+        off = z[pairs.row[i]] - pairs.breakpoint[i]
         if abs(off) > 1e-7:
             side = ABOVE if off > 0.0 else BELOW
-            k, value = items.dual_row[i, side], items.value[i, side]
-            if k >= 0 and items.sense[i, side] > 0:
+            k, value = pairs.dual_row[i, side], pairs.dual_value[i, side]
+            if k >= 0 and pairs.dual_side[i, side] == ABOVE:
                 low[k] = max(low[k], value)
             elif k >= 0:
                 high[k] = min(high[k], value)
