@@ -76,7 +76,11 @@ class Simplex(Dictionary):
         self.objective = self.dual_objective()
         for _ in range(n_steps):
             if self.objective >= cutoff:
-                return CUT_OFF
+                # Multipliers that overstepped their slopes a little count as if they had not: over
+                # wide bounds that adds up. The Lagrangian itself is a bound whatever they are.
+                self.objective = self.dual_objective()
+                if self.objective >= cutoff:
+                    return CUT_OFF
             if self.watch.stops(self.m * self.q):
                 return STALLED
             row = -1
@@ -105,6 +109,7 @@ class Simplex(Dictionary):
                 if bland and row >= 0:
                     break
             if row < 0:
+                self.objective = self.dual_objective()
                 return OPTIMAL
             k = self.basic[row]
             # How far the row's own multiplier may go before the row passes its kink.
@@ -130,6 +135,7 @@ class Simplex(Dictionary):
                 if not SMALL_PIVOT < magnitude < 1.0 / SMALL_PIVOT:
                     self.refactor()
                     self.objective = self.dual_objective()
+        self.objective = self.dual_objective()
         return STALLED
 
     def entering(self, row: int, direction: int, bland: bool) -> float:

@@ -239,3 +239,22 @@ def test_light_points_train_as_light_points(
     assert loss <= limit + 1e-8 * light_problem.loss_unit(limit)
     assert worst.upper_bound >= worst.value
     assert trained.lower_bound <= trained.value <= trained.lower_bound + 1e-8
+
+
+def test_a_count_over_margins_of_any_size_is_bounded() -> None:
+    # The only positive training points weigh a millionth, so that b and all scores range to 1e5.
+    problem = TuningProblem(
+        [[-2, 0.5, 0], [0, -0.5, 1], [0.5, 1, 2], [0.5, 0.5, 0], [1.5, -1.5, 2], [1.5, 0.5, -1]],
+        [-1, 1, -1, -1, -1, -1],
+        [[-0.5, -0.5, 0], [-0.5, -0.5, 1], [-0.5, -2, -1.5], [-2, -1, -2], [-0.5, 1.5, -0.5]],
+        [-1, 1, -1, 1, 1],
+        upper=[0.5, 1.0, 2.5],
+        train_weight=[1.0, 0.001, 10.0, 0.001, 0.1, 1000.0],
+        val_weight=[0.1, 0.001, 10.0, 100.0, 10000.0],
+    )
+    box, budget = [0.5, 1.0, 0.75], Budget(0.2, 0.1)
+    # By enumeration in fractions: all points can be wrong at once but the second.
+    worst = worst_case(problem, box, budget, loss="zero_one")
+    assert worst.value == pytest.approx(1.0 - 0.001 / 10110.101, abs=1e-9)
+    assert worst.upper_bound >= worst.value
+    assert worst_case(problem, box, budget, loss="margin").value == pytest.approx(1.0)
