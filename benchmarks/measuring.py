@@ -18,7 +18,7 @@ from pessimal.atomic import write_bytes, write_text
 from pessimal.certificate import Certificate
 from pessimal.environment import measured_version
 from pessimal.errors import InvalidInputError
-from pessimal.report.figures import figure_bytes
+from pessimal.report.page import figure_bytes
 from pessimal.reproduction import RunResult, Store, Study, open_workers, run, show_progress
 
 STORE_NAME = "measurements.sqlite"

@@ -204,7 +204,7 @@ def test_the_code_version_changes_with_what_computes_and_not_with_what_shows(
     seen = fingerprint(package)
     assert seen == fingerprint(source)
     for name in (
-        "report/parts.py",
+        "report/page.py",
         "reproduction/report/quality.py",
         "demo.py",
         "cli/tune.py",
@@ -213,8 +213,8 @@ def test_the_code_version_changes_with_what_computes_and_not_with_what_shows(
         (package / name).write_text("# edited", encoding="utf-8")
         assert fingerprint(package) == seen
     for name in (
-        "views.py",
-        "search/tree.py",
+        "solve.py",
+        "solvers/search/tree.py",
         "lp/simplex.pxd",
         "datasets/data/pima_indians_diabetes.csv",
     ):

@@ -1,16 +1,20 @@
-"""The audit report in words and columns, for a terminal; its phrases serve the web page too."""
+"""The audit report in words and columns: for a terminal, for a notebook, and for the web page."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING
 
+from pessimal.markup import render
 from pessimal.tolerances import OPTIMAL_GAP
 
 if TYPE_CHECKING:
     from pessimal.auditing.report import AuditReport, ExtremeModel
 
 WIDTH = 80
+
+_LONGEST = 100
+"""Rows of a folded table; `AuditReport.to_frame` has them all."""
 
 
 def as_text(report: AuditReport) -> str:
@@ -25,6 +29,33 @@ def as_text(report: AuditReport) -> str:
             "\n".join(columns),
             *(textwrap.fill(sentence, WIDTH) for sentence in sentences),
         ]
+    )
+
+
+def as_html(report: AuditReport) -> str:
+    """Lead with the guarantee, then the numbers; fold the points and the models away."""
+    points = report.to_frame().assign(low=report.found_low, high=report.found_high)
+    models = (report.best_loss, report.reference, report.worst_loss)
+    weights = zip(report.feature_names, report.box, *(model.coef for model in models), strict=True)
+    return render(
+        "templates/audit.html.j2",
+        guarantee=report.guarantee,
+        losses=table(report),
+        findings=findings(report),
+        points=[
+            ("point", "label", "lowest score found", "highest score found"),
+            *(
+                (name, label, f"{low:.3f}", f"{high:.3f}")
+                for name, label, low, high, _ in points[report.ambiguous].itertuples(name=None)
+            ),
+        ],
+        coefficients=[
+            ("feature", "box", "best loss", "chosen", "worst loss"),
+            *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
+            ("intercept", "", *(f"{model.intercept:.4g}" for model in models)),
+        ],
+        notes=(scope(report), *report.notes),
+        longest=_LONGEST,
     )
 
 

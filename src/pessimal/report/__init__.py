@@ -1,7 +1,6 @@
 """Sections of text, tables and figures, and the one self-contained page they end on."""
 
-from pessimal.report.page import render_page, write_page
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table, render_page, write_page
 
 __all__ = ["Plot", "Section", "Table", "render_page", "write_page"]
 

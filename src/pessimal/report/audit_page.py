@@ -22,8 +22,7 @@ from pessimal.auditing.plots import (
 from pessimal.auditing.text import findings, scope, table
 from pessimal.environment import describe_environment
 from pessimal.problem import Vector
-from pessimal.report.page import write_page
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table, write_page
 from pessimal.tolerances import OPTIMAL_GAP
 
 _LONGEST_NAME = 32

@@ -13,7 +13,7 @@ from pessimal.report.audit_page import (
     computed,
     write_figures_page,
 )
-from pessimal.report.parts import Section, Table
+from pessimal.report.page import Section, Table
 from pessimal.tolerances import CERTIFICATE
 from pessimal.workflows import TuningRun, words
 

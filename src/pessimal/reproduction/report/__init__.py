@@ -13,10 +13,8 @@ import pandas as pd
 
 from pessimal.atomic import write_bytes, write_text
 from pessimal.errors import InvalidInputError, StorageError
-from pessimal.report.figures import figure_bytes
 from pessimal.report.frames import flat, markdown_table
-from pessimal.report.page import write_page
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table, figure_bytes, write_page
 from pessimal.reproduction import paper
 from pessimal.reproduction.report.provenance import missing_configurations, provenance
 from pessimal.reproduction.store import STORE_NAME, Store, Summary

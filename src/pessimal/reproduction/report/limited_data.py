@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pessimal.datasets import load_cancer, load_diabetes, split
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
 from pessimal.reproduction.report.limited_data_figures import Panel, draw_lines, draw_surfaces
 from pessimal.reproduction.report.readings import (

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN
 from pessimal.reproduction.perturbed import FLIPS
 from pessimal.reproduction.report.readings import (

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pandas as pd
 
-from pessimal.report.parts import Section, Table
+from pessimal.report.page import Section, Table
 from pessimal.reproduction.store import Summary
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
 from pessimal.reproduction.report.readings import (
     LARGEST,
