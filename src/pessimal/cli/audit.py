@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pessimal.cli import options
-from pessimal.cli.console import say, say_json
-from pessimal.cli.exits import STOPPED
+from pessimal.cli.console import STOPPED, say, say_json
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
@@ -24,7 +23,6 @@ def audit(
             callback=options.positive,
             help="Audit all models with weights of standardised features up to this size, instead "
             "of a logistic regression and its equals.",
-            show_default=False,
         ),
     ] = None,
     epsilon: options.Epsilon = 0.0,

@@ -11,14 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pessimal.auditing import AuditReport
-from pessimal.auditing.plots import (
-    BLUE,
-    GREY,
-    VERMILION,
-    draw_losses,
-    draw_ranges,
-    literal,
-)
+from pessimal.auditing.plots import BLUE, GREY, VERMILION, draw_losses, draw_ranges, literal
 from pessimal.auditing.text import findings, scope, table
 from pessimal.environment import describe_environment
 from pessimal.problem import Vector

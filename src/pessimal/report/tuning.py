@@ -7,12 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pessimal.report.audit_page import (
-    audit_sections,
-    coefficients,
-    computed,
-    write_figures_page,
-)
+from pessimal.report.audit_page import audit_sections, coefficients, computed, write_figures_page
 from pessimal.report.page import Section, Table
 from pessimal.tolerances import CERTIFICATE
 from pessimal.workflows import TuningRun, words

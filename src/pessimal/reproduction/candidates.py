@@ -56,12 +56,7 @@ class Candidate:
 
 
 def candidates(
-    problem: TuningProblem,
-    budget: Budget,
-    *,
-    flips: Sequence[str],
-    node_limit: int,
-    exact: bool,
+    problem: TuningProblem, budget: Budget, *, flips: Sequence[str], node_limit: int, exact: bool
 ) -> list[Candidate]:
     """Tune by both views and evaluate both in the worst case.
 

@@ -32,10 +32,7 @@ from pessimal.tolerances import OPTIMAL_GAP
 
 FLIP = "paper"
 PESSIMISTIC = pessimistic(FLIP)
-EVALUATED = (
-    evaluated(LARGEST, FLIP),
-    evaluated(SMALLEST, FLIP),
-)
+EVALUATED = (evaluated(LARGEST, FLIP), evaluated(SMALLEST, FLIP))
 UNEVALUATED = unevaluated(FLIP)
 READINGS = (PESSIMISTIC, *EVALUATED, UNEVALUATED)
 ALIKE = tuple(
@@ -219,13 +216,7 @@ def _baselines(rows: pd.DataFrame) -> Section:
     return Section(
         "Limited data: baselines",
         text,
-        (
-            Table(
-                "baselines",
-                "Mean test accuracy over all sizes and draws.",
-                table,
-            ),
-        ),
+        (Table("baselines", "Mean test accuracy over all sizes and draws.", table),),
     )
 
 

@@ -117,9 +117,7 @@ def _beside_the_paper(
                 printed(compared[optimistic], KEYS),
             ),
             Table(
-                f"table-{table}-differences",
-                f"Differences from {title} by reading.",
-                differences,
+                f"table-{table}-differences", f"Differences from {title} by reading.", differences
             ),
         ),
     )

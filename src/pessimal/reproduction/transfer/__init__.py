@@ -201,11 +201,7 @@ def differences(pool: FeaturePool, better: Candidate, worse: Candidate) -> Row:
         }
         for row in rescued[:MOST_IMAGES].tolist()
     ]
-    return {
-        "rescued": len(rescued),
-        "lost": int((other & ~one).sum()),
-        "images": json.dumps(shown),
-    }
+    return {"rescued": len(rescued), "lost": int((other & ~one).sum()), "images": json.dumps(shown)}
 
 
 def decode(image: dict[str, Any]) -> NDArray[np.uint8]:
