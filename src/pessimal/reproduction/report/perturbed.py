@@ -14,7 +14,6 @@ from matplotlib.patches import Patch
 
 from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN
-from pessimal.reproduction.perturbed import FLIPS
 from pessimal.reproduction.report.readings import (
     DATA_NAMES,
     LARGEST,
@@ -32,6 +31,7 @@ from pessimal.reproduction.report.readings import (
     summary,
     unevaluated,
 )
+from pessimal.reproduction.studies import FLIPS
 
 OWN_FLIP, OTHER_FLIP = FLIPS
 PESSIMISTIC = pessimistic(OWN_FLIP)
