@@ -21,6 +21,9 @@ from typing import Literal
 
 import pandas as pd
 
+from pessimal.report import Table
+
+PaperTable = Literal["1", "a1", "a2", "a3"]
 LARGEST, SMALLEST = "largest_box", "smallest_box"
 DATA_NAMES = {"cancer": "Cancer", "diabetes": "Diabetes"}
 SYMBOLS = {
@@ -66,6 +69,17 @@ def evaluated(tie_break: str, flip: str) -> Reading:
 def unevaluated(flip: str) -> Reading:
     """Return the optimistic model as it was tuned."""
     return Reading("optimistic, not evaluated", "optimistic", "optimistic", SMALLEST, flip)
+
+
+def readings(flip: str) -> tuple[Reading, Reading, Reading, Reading]:
+    """Return the pessimistic model, the optimistic one evaluated in both boxes, and as tuned."""
+    boxes = evaluated(LARGEST, flip), evaluated(SMALLEST, flip)
+    return pessimistic(flip), *boxes, unevaluated(flip)
+
+
+def is_of(compared: pd.DataFrame, *readings: Reading) -> pd.Series:
+    """Return which lines are of some readings."""
+    return compared["reading"].isin([reading.name for reading in readings])
 
 
 def compare(
@@ -136,7 +150,43 @@ def printed(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index().rename(columns=SYMBOLS)
 
 
-def paper_table(name: Literal["1", "a1", "a2", "a3"]) -> pd.DataFrame:
+def beside_paper(
+    compared: pd.DataFrame,
+    name: PaperTable,
+    keys: Sequence[str],
+    setting: str = "",
+    extent: str = "",
+) -> tuple[Table, ...]:
+    """Return a table of the paper beside ours: pessimistic, optimistic, and all differences."""
+    title, (own, *boxes, _) = f"Table {name.upper()}", readings("")
+    return (
+        Table(
+            f"table-{name}-pessimistic",
+            f"{title}, pessimistic{setting}: mean test accuracy. The standard error is that of our "
+            "mean.",
+            printed(compared[is_of(compared, own)], keys),
+        ),
+        Table(
+            f"table-{name}-optimistic",
+            f"{title}, optimistic evaluated in the worst case{setting}, in both boxes.",
+            printed(compared[is_of(compared, *boxes)], keys),
+        ),
+        Table(
+            f"table-{name}-differences",
+            f"Differences from {title}{extent} by reading.",
+            summary(compared),
+        ),
+    )
+
+
+def mean_difference(compared: pd.DataFrame, reading: Reading) -> str:
+    """Write the mean absolute difference of a reading from the paper on each data set."""
+    own = compared[is_of(compared, reading)]
+    means = own["difference"].abs().groupby(own["data"], sort=False).mean()
+    return by_data((data, f"{value:.3f}") for data, value in means.items())
+
+
+def paper_table(name: PaperTable) -> pd.DataFrame:
     """Return a table of the paper.
 
     Parameters
@@ -181,6 +231,11 @@ def share(flags: pd.Series) -> str:
     '2 of 3'
     """
     return f"{int(flags.sum())} of {len(flags)}"
+
+
+def share_by_data(flags: pd.Series) -> str:
+    """Say how many of the flags of each data set, a level of their index, are set."""
+    return by_data((data, share(own)) for data, own in flags.groupby("data"))
 
 
 def mean_by_data(values: pd.Series) -> str:
