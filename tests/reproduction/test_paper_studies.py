@@ -47,7 +47,7 @@ def perturbed_rows() -> pd.DataFrame:
 
 @pytest.mark.parametrize("declare", STUDIES)
 @pytest.mark.parametrize("quick", [True, False])
-def test_cells_are_distinct_plain_records_and_seeds_count_from_zero(
+def test_configurations_are_distinct_plain_records_and_seeds_count_from_zero(
     declare: Any, quick: bool
 ) -> None:
     study: Study = declare(quick=quick)
@@ -61,7 +61,7 @@ def test_cells_are_distinct_plain_records_and_seeds_count_from_zero(
 
 
 @pytest.mark.parametrize("declare", STUDIES)
-def test_the_quick_version_has_fewer_cells_of_both_data_sets(declare: Any) -> None:
+def test_the_quick_version_has_fewer_configurations_of_both_data_sets(declare: Any) -> None:
     full, quick = declare(), declare(quick=True)
     assert len(quick.configurations) < len(full.configurations)
     assert {configuration["data"] for configuration in quick.configurations} == {
@@ -90,7 +90,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
         (studies.run_quality, ATTACKED),
     ],
 )
-def test_a_cell_gives_the_same_rows_again_even_from_storage(
+def test_a_configuration_gives_the_same_rows_again_even_from_storage(
     run: Any, configuration: Configuration
 ) -> None:
     stored = json.loads(json.dumps(dict(configuration)))

@@ -132,7 +132,7 @@ def test_without_differing_images_there_is_no_image_figure(rows: pd.DataFrame) -
     assert list(plots(transfer.sections(none)[0])) == ["figure-6"]
 
 
-def test_any_cell_alone_makes_a_report(rows: pd.DataFrame) -> None:
+def test_any_configuration_alone_makes_a_report(rows: pd.DataFrame) -> None:
     for _, configuration in rows.groupby(["reading", "extractor_seed", "seed", "epsilon", "delta"]):
         alone = configuration.dropna(axis="columns", how="all")
         for section in transfer.sections(alone):

@@ -9,7 +9,7 @@ from pessimal.markup import render
 from pessimal.tolerances import OPTIMAL_GAP
 
 if TYPE_CHECKING:
-    from pessimal.auditing.report import AuditReport, ExtremeModel
+    from pessimal.auditing.report import AuditReport
 
 WIDTH = 80
 
@@ -72,19 +72,16 @@ def scope(report: AuditReport) -> str:
 
 def table(report: AuditReport) -> list[tuple[str, ...]]:
     """Loss and error of the best, the chosen and the worst model, between their proved bounds."""
-
-    def row(name: str, form: str, *values: float) -> tuple[str, ...]:
-        return (name, *(format(value, form) for value in values))
-
-    def ends(best: ExtremeModel, chosen: float, worst: ExtremeModel) -> tuple[float, ...]:
-        return best.bound, best.value, chosen, worst.value, worst.bound
-
-    chosen = report.reference
-    return [
-        ("on validation data", "at least", "best", "chosen", "worst", "at most"),
-        row("mean hinge loss", ".4f", *ends(report.best_loss, chosen.loss, report.worst_loss)),
-        row("error", ".1%", *ends(report.best_error, chosen.error, report.worst_error)),
+    rows: list[tuple[str, ...]] = [
+        ("on validation data", "at least", "best", "chosen", "worst", "at most")
     ]
+    for name, form, best, chosen, worst in (
+        ("mean hinge loss", ".4f", report.best_loss, report.reference.loss, report.worst_loss),
+        ("error", ".1%", report.best_error, report.reference.error, report.worst_error),
+    ):
+        low, high = (best.bound, best.value), (worst.value, worst.bound)
+        rows.append((name, *(format(value, form) for value in (*low, chosen, *high))))
+    return rows
 
 
 def findings(report: AuditReport) -> list[str]:

@@ -70,17 +70,7 @@ def program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
+    """Run the program, by default on the arguments of the process; return the exit code.
 
     Examples
     --------

@@ -28,16 +28,7 @@ _MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 
 
 def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
-    """Write the page of an audit.
-
-    Parameters
-    ----------
-    report : AuditReport
-    path : Path
-        The file to write.
-    data : str
-        What to call the table that was audited.
-    """
+    """Write the page of an audit to a file; `data` is what to call the table."""
     guaranteed, *others = audit_sections(report, (scope(report),))
     models = {
         "best loss": report.best_loss.coef,
@@ -65,15 +56,7 @@ def write_figures_page(path: Path, title: str, lead: str, sections: Sequence[Sec
 def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
     """Return the sections that every page with an audit has.
 
-    Parameters
-    ----------
-    report : AuditReport
-    opening : sequence of str
-        Paragraphs that say which models the guarantee is about.
-
-    Returns
-    -------
-    list of Section
+    The opening says which models the guarantee is about.
 
     Examples
     --------

@@ -14,16 +14,7 @@ from pessimal.workflows import TuningRun, words
 
 
 def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
-    """Write the page of a tuning run.
-
-    Parameters
-    ----------
-    run : TuningRun
-    path : Path
-        The file to write.
-    data : str
-        What to call the table that was tuned on.
-    """
+    """Write the page of a tuning run to a file; `data` is what to call the table."""
     title = f"{run.settings.view.capitalize()} tuning on {data}"
     write_figures_page(path, title, run.model.guarantee, tuning_sections(run, data))
 

@@ -65,17 +65,7 @@ class Evasion:
 def evasion(split: Split, radius: float, node_limit: int) -> Evasion:
     """Train the SVM on T and attack the validation rows inside the clean optimistic margin.
 
-    Parameters
-    ----------
-    split : Split
-    radius : float
-        ρ of the validation rows; 0 leaves them as they are.
-    node_limit : int
-        For the optimistic hyperplane.
-
-    Returns
-    -------
-    Evasion
+    A radius of 0 leaves them as they are; the node limit is for the optimistic hyperplane.
 
     Examples
     --------

@@ -78,25 +78,14 @@ class Run:
 class Summary:
     """What the store knows about a study.
 
-    Attributes
-    ----------
-    version : str
-        Code version of the rows.
-    factors : tuple of str
-        Columns of the configurations.
-    configurations, missing : int
-        Configurations declared by the last run, and how many of them have no rows yet.
-    seconds : float
-        Computing time of the configurations, summed over all workers.
-    runs : tuple of Run
-        The runs that declared these configurations, oldest first; one that was killed counts until
-        the last configuration that it stored.
+    Computing time is summed over all workers. The runs are those that declared these
+    configurations, oldest first; one that was killed counts until the last that it stored.
     """
 
     version: str
-    factors: tuple[str, ...]
+    factors: tuple[str, ...]  # columns of the configurations
     configurations: int
-    missing: int
+    missing: int  # how many of the configurations have no rows yet
     seconds: float
     runs: tuple[Run, ...]
 

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 from pessimal.problem import Budget
 from pessimal.reproduction.candidates import baselines, candidates
 from pessimal.reproduction.instances import DATA_SETS, draw, evasion, tuning_problem
-from pessimal.reproduction.study import Configuration, Row, Study
+from pessimal.reproduction.study import Configuration, Row, Study, of_factors
 
 SIZES = (5, 10, 15, 20)
 LIMITED_DATA_NODES = 100_000
@@ -54,9 +54,10 @@ def limited_data(*, quick: bool = False) -> Study:
     return Study("limited-data", configurations, run_limited_data)
 
 
-def run_limited_data(configuration: Configuration) -> Sequence[Row]:
+@of_factors
+def run_limited_data(**instance: Any) -> Sequence[Row]:
     """Tune, evaluate and test on one instance."""
-    split = draw(**cast(dict[str, Any], configuration))
+    split = draw(**instance)
     problem = tuning_problem(split)
     models = candidates(
         problem, Budget(), flips=("paper",), node_limit=LIMITED_DATA_NODES, exact=True
@@ -68,18 +69,9 @@ def run_limited_data(configuration: Configuration) -> Sequence[Row]:
 
 
 def perturbed(*, quick: bool = False, size: int = SIZE) -> Study:
-    """Declare the study of perturbed data.
+    """Declare the study of perturbed data, with `size` rows of T and of V.
 
-    Parameters
-    ----------
-    quick : bool, default=False
-        Two instances, ε of 0 and 0.2, and a tenth of the nodes.
-    size : int, default=40
-        Rows of T and of V.
-
-    Returns
-    -------
-    Study
+    `quick` has two instances, ε of 0 and 0.2, and a tenth of the nodes.
 
     Examples
     --------
@@ -90,14 +82,11 @@ def perturbed(*, quick: bool = False, size: int = SIZE) -> Study:
     return Study("perturbed", _attacked(size, seeds, (0.0, 0.3), quick), run_perturbed)
 
 
-def run_perturbed(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one instance, attack its test rows at every radius, and test."""
-    return _run_perturbed(**cast(dict[str, Any], configuration))
-
-
-def _run_perturbed(
+@of_factors
+def run_perturbed(
     *, rho_val: float, epsilon: float, node_limit: int, **instance: Any
 ) -> Sequence[Row]:
+    """Tune on one instance, attack its test rows at every radius, and test."""
     attack = evasion(draw(**instance), rho_val, node_limit)
     problem, budget = attack.problem, Budget(relative=epsilon)
     tuned = candidates(problem, budget, flips=FLIPS, node_limit=node_limit, exact=False)
@@ -127,14 +116,11 @@ def quality(*, quick: bool = False, size: int = SIZE) -> Study:
     return Study("quality", _attacked(size, seeds, (0.0, 0.3, 0.6), quick), run_quality)
 
 
-def run_quality(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one instance, and find the worst cases of the tuned boxes."""
-    return _run_quality(**cast(dict[str, Any], configuration))
-
-
-def _run_quality(
+@of_factors
+def run_quality(
     *, rho_val: float, epsilon: float, node_limit: int, **instance: Any
 ) -> Sequence[Row]:
+    """Tune on one instance, and find the worst cases of the tuned boxes."""
     problem = evasion(draw(**instance), rho_val, node_limit).problem
     budget = Budget(relative=epsilon)
     models = candidates(problem, budget, flips=("margin",), node_limit=node_limit, exact=True)

