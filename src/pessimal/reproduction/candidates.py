@@ -143,12 +143,7 @@ def _of_box(
 
 
 def baselines(problem: TuningProblem) -> list[Candidate]:
-    """Fit every baseline on T ∪ V.
-
-    Returns
-    -------
-    list of Candidate
-        With the one column ``model``.
+    """Fit every baseline on T ∪ V; its name is the column ``model``.
 
     Examples
     --------

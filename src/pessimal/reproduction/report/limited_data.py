@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,11 +13,13 @@ from pessimal.report import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
 from pessimal.reproduction.report.figures import Panel, draw_lines, draw_surfaces
 from pessimal.reproduction.report.readings import (
+    LARGEST,
     SMALLEST,
     Reading,
     beside_paper,
     by_data,
     compare,
+    evaluated,
     is_of,
     mean_by_data,
     mean_difference,
@@ -28,12 +29,10 @@ from pessimal.reproduction.report.readings import (
 )
 from pessimal.tolerances import OPTIMAL_GAP
 
-READINGS = readings("paper")
+FLIP = "paper"
+READINGS = readings(FLIP)
 PESSIMISTIC, *EVALUATED, UNEVALUATED = READINGS
-ALIKE = tuple(
-    replace(reading, name=f"evaluated pessimistic{end}", model="pessimistic evaluated")
-    for reading, end in zip(EVALUATED, (", largest box", ", smallest box"), strict=True)
-)
+ALIKE = tuple(evaluated(box, FLIP, view="pessimistic") for box in (LARGEST, SMALLEST))
 """The pessimistic box evaluated as the paper evaluates the optimistic one alone."""
 KEYS = ("data", "n_val", "n_train")
 

@@ -60,10 +60,10 @@ def pessimistic(flip: str) -> Reading:
     return Reading("pessimistic", "pessimistic", "pessimistic", SMALLEST, flip)
 
 
-def evaluated(tie_break: str, flip: str) -> Reading:
-    """Return the optimistic model evaluated in the worst case."""
-    name = f"evaluated optimistic, {tie_break.replace('_', ' ')}"
-    return Reading(name, "optimistic", "optimistic evaluated", tie_break, flip)
+def evaluated(tie_break: str, flip: str, view: str = "optimistic") -> Reading:
+    """Return the model of a view evaluated in the worst case; the paper's is the optimistic."""
+    name = f"evaluated {view}, {tie_break.replace('_', ' ')}"
+    return Reading(name, "optimistic", f"{view} evaluated", tie_break, flip)
 
 
 def unevaluated(flip: str) -> Reading:

