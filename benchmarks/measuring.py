@@ -13,12 +13,12 @@ from unittest import mock
 
 from matplotlib.figure import Figure
 
-from pessimal import views
+from pessimal import solve
 from pessimal.atomic import write_bytes, write_text
 from pessimal.certificate import Certificate
 from pessimal.environment import measured_version
 from pessimal.errors import InvalidInputError
-from pessimal.report.figures import figure_bytes
+from pessimal.report.page import figure_bytes
 from pessimal.reproduction import RunResult, Store, Study, open_workers, run, show_progress
 
 STORE_NAME = "measurements.sqlite"
@@ -94,7 +94,7 @@ def certificates_timed(check: str = "certify") -> Iterator[list[float]]:
     on the processor, and one of less than a millisecond hardly ever.
     """
     checks: list[float] = []
-    certify = getattr(views, check)
+    certify = getattr(solve, check)
 
     def timed(*arguments: Any) -> Certificate:
         started = time.process_time()
@@ -102,7 +102,7 @@ def certificates_timed(check: str = "certify") -> Iterator[list[float]]:
         checks.append(time.process_time() - started)
         return certificate
 
-    with mock.patch.object(views, check, timed):
+    with mock.patch.object(solve, check, timed):
         yield checks
 
 

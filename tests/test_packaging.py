@@ -50,6 +50,7 @@ def test_public_names_are_importable_and_documented(name: str) -> None:
         "datasets/data/pima_indians_diabetes.csv",
         "datasets/data/TERMS.md",
         "report/page.css",
+        "report/templates/page.html.j2",
     ],
 )
 def test_files_that_are_not_code_are_in_the_package(file: str) -> None:

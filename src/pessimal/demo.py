@@ -53,10 +53,7 @@ def tune() -> tuple[Column, Column]:
             test_accuracy=float(np.mean(np.where(scores > 0.0, 1.0, -1.0) == data.y_test)),
         )
 
-    return (
-        judge(solve_optimistic(problem)),
-        judge(solve_pessimistic(problem, BUDGET, flip="all")),
-    )
+    return (judge(solve_optimistic(problem)), judge(solve_pessimistic(problem, BUDGET, flip="all")))
 
 
 def table(*columns: Column) -> Table:

@@ -140,7 +140,7 @@ def is_shown_only(name: str) -> bool:
 
     Examples
     --------
-    >>> is_shown_only("reproduction/report/quality.py"), is_shown_only("reproduction/quality.py")
+    >>> is_shown_only("reproduction/report/quality.py"), is_shown_only("reproduction/studies.py")
     (True, False)
     """
     return any(f"{name}/".startswith(f"{part}/") for part in _NOT_COMPUTING)

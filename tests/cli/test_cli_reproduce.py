@@ -86,7 +86,7 @@ def test_options_of_a_study_reach_it(
     }
 
 
-def test_cells_that_failed_are_named_and_the_rest_is_reported(
+def test_configurations_that_failed_are_named_and_the_rest_is_reported(
     studies: Callable[[ReproduceResult | None], Asked], tmp_path: Path
 ) -> None:
     asked = studies(ended(Failure({"seed": 7}, "out of [memory]")))

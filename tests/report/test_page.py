@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from browser import chromium, needs_chromium
+from jinja2 import UndefinedError
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from pessimal.errors import InvalidInputError, StorageError
+from pessimal.markup import render
 from pessimal.report import Plot, Section, Table, render_page, write_page
 from pessimal.reproduction import STORE_NAME, Configuration, Store, Study, paper
 from pessimal.reproduction.report import write_report
@@ -238,3 +240,8 @@ def test_the_page_opens_in_a_browser_without_errors_and_shows_its_figures(tmp_pa
 
 def test_a_page_is_whole_without_any_section() -> None:
     assert "Nothing" in Page(render_page("Empty", "Nothing to see.", [])).text
+
+
+def test_a_template_that_lacks_a_value_is_an_error_and_not_a_gap_in_the_page() -> None:
+    with pytest.raises(UndefinedError, match="lead"):
+        render("templates/page.html.j2", title="Title", sections=[])

@@ -12,12 +12,12 @@ import pytest
 
 from pessimal import load_cancer, load_diabetes, solve_optimistic, solve_pessimistic
 from pessimal.datasets import paper_split
-from pessimal.reproduction import limited_data, perturbed, quality
+from pessimal.reproduction import studies
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
 from pessimal.reproduction.instances import tuning_problem
 from pessimal.reproduction.study import Configuration, Row, Study
 
-STUDIES = [limited_data.study, perturbed.study, quality.study]
+STUDIES = [studies.limited_data, studies.perturbed, studies.quality]
 
 LIMITED: Configuration = {"data": "cancer", "n_train": 10, "n_val": 10, "seed": 2}
 ATTACKED: Configuration = {
@@ -37,17 +37,17 @@ def frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def limited_rows() -> pd.DataFrame:
-    return frame(limited_data.run(LIMITED))
+    return frame(studies.run_limited_data(LIMITED))
 
 
 @pytest.fixture(scope="module")
 def perturbed_rows() -> pd.DataFrame:
-    return frame(perturbed.run({**ATTACKED, "epsilon": 0.0}))
+    return frame(studies.run_perturbed({**ATTACKED, "epsilon": 0.0}))
 
 
 @pytest.mark.parametrize("declare", STUDIES)
 @pytest.mark.parametrize("quick", [True, False])
-def test_cells_are_distinct_plain_records_and_seeds_count_from_zero(
+def test_configurations_are_distinct_plain_records_and_seeds_count_from_zero(
     declare: Any, quick: bool
 ) -> None:
     study: Study = declare(quick=quick)
@@ -61,7 +61,7 @@ def test_cells_are_distinct_plain_records_and_seeds_count_from_zero(
 
 
 @pytest.mark.parametrize("declare", STUDIES)
-def test_the_quick_version_has_fewer_cells_of_both_data_sets(declare: Any) -> None:
+def test_the_quick_version_has_fewer_configurations_of_both_data_sets(declare: Any) -> None:
     full, quick = declare(), declare(quick=True)
     assert len(quick.configurations) < len(full.configurations)
     assert {configuration["data"] for configuration in quick.configurations} == {
@@ -71,26 +71,30 @@ def test_the_quick_version_has_fewer_cells_of_both_data_sets(declare: Any) -> No
 
 
 def test_the_grids_are_those_of_the_paper() -> None:
-    limited = frame(limited_data.study().configurations)
+    limited = frame(studies.limited_data().configurations)
     assert set(limited["n_train"]) == set(limited["n_val"]) == {5, 10, 15, 20}
     assert limited["seed"].nunique() == 10
-    attacked = frame(perturbed.study(size=30).configurations)
+    attacked = frame(studies.perturbed(size=30).configurations)
     assert set(attacked["n_train"]) == set(attacked["n_val"]) == {30}
     assert set(attacked["epsilon"]) == {0.0, 0.1, 0.2, 0.3, 0.4, 0.6}
     assert set(attacked["rho_val"]) == {0.0, 0.3}
     assert attacked["seed"].nunique() == 5
-    assert frame(quality.study().configurations)["rho_val"].nunique() == 3
+    assert frame(studies.quality().configurations)["rho_val"].nunique() == 3
 
 
 @pytest.mark.parametrize(
-    ("study", "configuration"),
-    [(limited_data, LIMITED), (perturbed, ATTACKED), (quality, ATTACKED)],
+    ("run", "configuration"),
+    [
+        (studies.run_limited_data, LIMITED),
+        (studies.run_perturbed, ATTACKED),
+        (studies.run_quality, ATTACKED),
+    ],
 )
-def test_a_cell_gives_the_same_rows_again_even_from_storage(
-    study: Any, configuration: Configuration
+def test_a_configuration_gives_the_same_rows_again_even_from_storage(
+    run: Any, configuration: Configuration
 ) -> None:
     stored = json.loads(json.dumps(dict(configuration)))
-    assert json.dumps(study.run(configuration)) == json.dumps(study.run(stored))
+    assert json.dumps(run(configuration)) == json.dumps(run(stored))
 
 
 def test_limited_rows_hold_the_accuracy_of_both_views(limited_rows: pd.DataFrame) -> None:
@@ -122,12 +126,12 @@ def test_perturbed_rows_have_every_model_at_every_radius(perturbed_rows: pd.Data
 
 
 def test_baselines_are_tested_once_a_draw() -> None:
-    with_tolerance = frame(perturbed.run(ATTACKED))
+    with_tolerance = frame(studies.run_perturbed(ATTACKED))
     assert PLAIN not in set(with_tolerance["model"])
 
 
 def test_without_attack_the_accuracy_is_that_on_the_test_rows() -> None:
-    clean = frame(perturbed.run({**ATTACKED, "epsilon": 0.0, "rho_val": 0.0}))
+    clean = frame(studies.run_perturbed({**ATTACKED, "epsilon": 0.0, "rho_val": 0.0}))
     split = paper_split(load_diabetes(), n_train=10, n_val=10, seed=0)
     optimistic = solve_optimistic(tuning_problem(split))
     correct = (split.X_test @ optimistic.coef + optimistic.intercept) * split.y_test > 0.0
@@ -137,14 +141,14 @@ def test_without_attack_the_accuracy_is_that_on_the_test_rows() -> None:
 
 def test_a_search_that_hits_its_node_limit_says_so() -> None:
     configuration = {**ATTACKED, "n_train": 30, "n_val": 30, "node_limit": 50}
-    rows = frame(perturbed.run(configuration))
+    rows = frame(studies.run_perturbed(configuration))
     assert not rows[rows["model"] == "pessimistic"]["proved"].any()
     gap = rows["objective"] - rows["lower_bound"]
     assert (gap[rows["model"] == "pessimistic"] > 0.0).all()
 
 
 def test_quality_rows_have_one_line_a_box_with_exact_worst_cases() -> None:
-    rows = frame(quality.run(ATTACKED))
+    rows = frame(studies.run_quality(ATTACKED))
     assert rows[["model", "tie_break"]].value_counts().to_dict() == {
         (view, box): 1
         for view in ("optimistic", "pessimistic")

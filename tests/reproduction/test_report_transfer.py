@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
 from pessimal.reproduction.report import transfer
 from pessimal.reproduction.report.transfer import stored_images
@@ -132,7 +132,7 @@ def test_without_differing_images_there_is_no_image_figure(rows: pd.DataFrame) -
     assert list(plots(transfer.sections(none)[0])) == ["figure-6"]
 
 
-def test_any_cell_alone_makes_a_report(rows: pd.DataFrame) -> None:
+def test_any_configuration_alone_makes_a_report(rows: pd.DataFrame) -> None:
     for _, configuration in rows.groupby(["reading", "extractor_seed", "seed", "epsilon", "delta"]):
         alone = configuration.dropna(axis="columns", how="all")
         for section in transfer.sections(alone):

@@ -117,7 +117,7 @@ def test_what_is_stored_is_not_computed_again(tmp_path: Path, marks: Path) -> No
         ("numpy", "int64 is not JSON serializable"),
     ],
 )
-def test_a_cell_that_fails_is_named_and_the_others_are_stored(
+def test_a_configuration_that_fails_is_named_and_the_others_are_stored(
     tmp_path: Path, marks: Path, what: str, message: str
 ) -> None:
     study = toy_study(6, c3=what)
@@ -133,7 +133,9 @@ def test_a_cell_that_fails_is_named_and_the_others_are_stored(
     assert times_computed(marks)[0] == 1
 
 
-def test_a_worker_that_dies_costs_only_the_cell_that_kills_it(tmp_path: Path, marks: Path) -> None:
+def test_a_worker_that_dies_costs_only_the_configuration_that_kills_it(
+    tmp_path: Path, marks: Path
+) -> None:
     study = toy_study(6, c1="die once", c2="die")
     with Store(tmp_path / "s.sqlite") as store, open_workers(1) as workers:
         result = run(study, store, workers.executor, in_flight=workers.in_flight)

@@ -41,7 +41,7 @@ def test_values_come_back_as_they_were(tmp_path: Path, value: Value) -> None:
         assert str(found) == str(value)  # minus zero equals zero
 
 
-def test_rows_come_in_the_order_of_declaration_beside_their_cell(tmp_path: Path) -> None:
+def test_rows_come_in_the_order_of_declaration_beside_their_configuration(tmp_path: Path) -> None:
     filled(tmp_path / "s.sqlite", seeds=(2, 0))
     with Store(tmp_path / "s.sqlite", create=False) as store:
         assert store.frame("toy").to_dict("list") == {
@@ -51,7 +51,7 @@ def test_rows_come_in_the_order_of_declaration_beside_their_cell(tmp_path: Path)
         }
 
 
-def test_a_cell_is_stored_once_whatever_the_order_of_its_keys(tmp_path: Path) -> None:
+def test_a_configuration_is_stored_once_whatever_the_order_of_its_keys(tmp_path: Path) -> None:
     study = Study("toy", ({"a": 1, "b": 2},), lambda _: [])
     with Store(tmp_path / "s.sqlite") as store:
         run = store.begin(study, "1", command="", environment={})
@@ -75,7 +75,7 @@ def test_versions_are_never_mixed_and_the_last_run_counts(tmp_path: Path) -> Non
             store.frame("toy", "3")
 
 
-def test_the_summary_counts_cells_time_and_runs(tmp_path: Path) -> None:
+def test_the_summary_counts_configurations_time_and_runs(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     filled(path, seeds=(2,))
     filled(path, seeds=(0,))
@@ -204,7 +204,7 @@ def test_the_code_version_changes_with_what_computes_and_not_with_what_shows(
     seen = fingerprint(package)
     assert seen == fingerprint(source)
     for name in (
-        "report/parts.py",
+        "report/page.py",
         "reproduction/report/quality.py",
         "demo.py",
         "cli/tune.py",
@@ -213,8 +213,8 @@ def test_the_code_version_changes_with_what_computes_and_not_with_what_shows(
         (package / name).write_text("# edited", encoding="utf-8")
         assert fingerprint(package) == seen
     for name in (
-        "views.py",
-        "search/tree.py",
+        "solve.py",
+        "solvers/search/tree.py",
         "lp/simplex.pxd",
         "datasets/data/pima_indians_diabetes.csv",
     ):

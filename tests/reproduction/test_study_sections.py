@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
 from pessimal.reproduction.report import limited_data, perturbed, quality
 from pessimal.reproduction.report.readings import paper_table

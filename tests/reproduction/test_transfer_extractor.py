@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from pessimal.reproduction.transfer import feature_pool, network
-from pessimal.reproduction.transfer.extractor import Extractor, extractor
 from pessimal.reproduction.transfer.images import Images, ImageSet
+from pessimal.reproduction.transfer.network import Extractor, extractor
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch, of the extra 'transfer', is missing")
 
@@ -146,7 +146,7 @@ def test_two_at_once_train_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("reading", ["fashion", "mnist"])
-def test_bank_holds_the_features_of_the_images_it_names(
+def test_feature_pool_holds_the_features_of_the_images_it_names(
     monkeypatch: pytest.MonkeyPatch, reading: feature_pool.Reading
 ) -> None:
     fashion = ImageSet(noise(360, 2), noise(30, 3))

@@ -45,7 +45,7 @@ def relative_rows() -> pd.DataFrame:
     return frame({**CONFIGURATION, "epsilon": 0.4})
 
 
-def test_quick_cells_are_distinct_plain_records() -> None:
+def test_quick_configurations_are_distinct_plain_records() -> None:
     declared = study(quick=True)
     texts = {
         json.dumps(dict(configuration), sort_keys=True) for configuration in declared.configurations
@@ -83,7 +83,7 @@ def test_without_pytorch_the_full_study_names_the_extra_and_the_quick_one_runs(
     assert len(transfer.run({**study(quick=True).configurations[0], "epsilon": 0.2})) == 8
 
 
-def test_same_cell_gives_the_same_rows() -> None:
+def test_same_configuration_gives_the_same_rows() -> None:
     configuration = {**CONFIGURATION, "reading": "mnist", "delta": 0.05}
     assert json.dumps(transfer.run(configuration)) == json.dumps(transfer.run(configuration))
 

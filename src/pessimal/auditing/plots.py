@@ -49,14 +49,9 @@ def draw_losses(axes: Axes, report: AuditReport) -> None:
     axes.update_datalim([(curve.epsilons[0], 0.0)])
     axes.fill_between(curve.epsilons, curve.best_loss, curve.worst_loss, color=GREY, alpha=0.12)
     if np.any(curve.worst_loss_bound > curve.worst_loss + OPTIMAL_GAP):
-        axes.fill_between(
-            curve.epsilons,
-            curve.worst_loss,
-            curve.worst_loss_bound,
-            color=VERMILION,
-            alpha=0.25,
-            label="not ruled out in time",
-        )
+        ends = (curve.worst_loss, curve.worst_loss_bound)
+        unproved = axes.fill_between(curve.epsilons, *ends, color=VERMILION, alpha=0.25)
+        unproved.set_label("not ruled out in time")
     axes.plot(curve.epsilons, curve.worst_loss, "s-", color=VERMILION, label="worst model")
     axes.plot(curve.epsilons, curve.best_loss, "o-", color=BLUE, label="best model")
     axes.axhline(chosen.loss, color="black", linestyle="--", linewidth=1.0, label=chosen.name)
@@ -82,21 +77,13 @@ def draw_ranges(axes: Axes, report: AuditReport) -> None:
         (ambiguous, ORANGE, min(4.0, 0.8 * slot), "models disagree (ambiguous)"),
     ):
         if mask.any():
-            axes.vlines(
-                place[mask], low[mask], high[mask], color=color, linewidth=width, label=name
-            )
-    scores = report.reference.scores[order]
-    labels = report.labels[order]
+            bars = (place[mask], low[mask], high[mask])
+            axes.vlines(*bars, color=color, linewidth=width, label=name)
+    scores, labels = report.reference.scores[order], report.labels[order]
+    size = min(5.0, max(2.0, 1.2 * slot))
     for label, marker in zip(report.classes, "v^", strict=True):
-        mask = labels == label
-        axes.plot(
-            place[mask],
-            scores[mask],
-            marker,
-            color="black",
-            markersize=min(5.0, max(2.0, 1.2 * slot)),
-            label=literal(f"true class {label!s}"),
-        )
+        mask, name = labels == label, literal(f"true class {label!s}")
+        axes.plot(place[mask], scores[mask], marker, color="black", markersize=size, label=name)
     axes.axhline(0.0, color=GREY, linewidth=1.0)
     axes.set_xlabel("validation points, by the middle of their range")
     axes.set_ylabel("score (its sign is the predicted class)")

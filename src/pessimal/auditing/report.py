@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pessimal.auditing.html import as_html
-from pessimal.auditing.text import as_text
+from pessimal.auditing.text import as_html, as_text
 from pessimal.labels import Classes
 from pessimal.near_optimal.base import Extreme
 from pessimal.problem import Budget, Mask, Vector

@@ -1,17 +1,20 @@
-"""The audit report in words and columns, for a terminal; its phrases serve the web page too."""
+"""The audit report in words and columns: for a terminal, for a notebook, and for the web page."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING
 
+from pessimal.markup import render
 from pessimal.tolerances import OPTIMAL_GAP
 
 if TYPE_CHECKING:
     from pessimal.auditing.report import AuditReport
-    from pessimal.near_optimal.base import Extreme
 
 WIDTH = 80
+
+_LONGEST = 100
+"""Rows of a folded table; `AuditReport.to_frame` has them all."""
 
 
 def as_text(report: AuditReport) -> str:
@@ -29,6 +32,33 @@ def as_text(report: AuditReport) -> str:
     )
 
 
+def as_html(report: AuditReport) -> str:
+    """Lead with the guarantee, then the numbers; fold the points and the models away."""
+    points = report.to_frame().assign(low=report.found_low, high=report.found_high)
+    models = (report.best_loss, report.reference, report.worst_loss)
+    weights = zip(report.feature_names, report.box, *(model.coef for model in models), strict=True)
+    return render(
+        "templates/audit.html.j2",
+        guarantee=report.guarantee,
+        losses=table(report),
+        findings=findings(report),
+        points=[
+            ("point", "label", "lowest score found", "highest score found"),
+            *(
+                (name, label, f"{low:.3f}", f"{high:.3f}")
+                for name, label, low, high, _ in points[report.ambiguous].itertuples(name=None)
+            ),
+        ],
+        coefficients=[
+            ("feature", "box", "best loss", "chosen", "worst loss"),
+            *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
+            ("intercept", "", *(f"{model.intercept:.4g}" for model in models)),
+        ],
+        notes=(scope(report), *report.notes),
+        longest=_LONGEST,
+    )
+
+
 def scope(report: AuditReport) -> str:
     """Say which models are audited, and on what."""
     return (
@@ -42,19 +72,16 @@ def scope(report: AuditReport) -> str:
 
 def table(report: AuditReport) -> list[tuple[str, ...]]:
     """Loss and error of the best, the chosen and the worst model, between their proved bounds."""
-
-    def row(name: str, form: str, *values: float) -> tuple[str, ...]:
-        return (name, *(format(value, form) for value in values))
-
-    def ends(best: Extreme, chosen: float, worst: Extreme) -> tuple[float, ...]:
-        return best.bound, best.value, chosen, worst.value, worst.bound
-
-    chosen = report.reference
-    return [
-        ("on validation data", "at least", "best", "chosen", "worst", "at most"),
-        row("mean hinge loss", ".4f", *ends(report.best_loss, chosen.loss, report.worst_loss)),
-        row("error", ".1%", *ends(report.best_error, chosen.error, report.worst_error)),
+    rows: list[tuple[str, ...]] = [
+        ("on validation data", "at least", "best", "chosen", "worst", "at most")
     ]
+    for name, form, best, chosen, worst in (
+        ("mean hinge loss", ".4f", report.best_loss, report.reference.loss, report.worst_loss),
+        ("error", ".1%", report.best_error, report.reference.error, report.worst_error),
+    ):
+        low, high = (best.bound, best.value), (worst.value, worst.bound)
+        rows.append((name, *(format(value, form) for value in (*low, chosen, *high))))
+    return rows
 
 
 def findings(report: AuditReport) -> list[str]:

@@ -10,12 +10,10 @@ from typing import Annotated
 import typer
 
 from pessimal.cli.audit import audit
-from pessimal.cli.console import complain
-from pessimal.cli.exits import BAD_INPUT, FAILED, INTERRUPTED
-from pessimal.cli.info import info
+from pessimal.cli.console import BAD_INPUT, FAILED, INTERRUPTED, complain, say_json, say_table
+from pessimal.cli.options import Json
 from pessimal.cli.predict import predict
-from pessimal.cli.report import report
-from pessimal.cli.reproduce import reproduce
+from pessimal.cli.reproduce import report, reproduce
 from pessimal.cli.tune import tune
 from pessimal.errors import InvalidInputError, MissingExtraError, PessimalError
 
@@ -30,6 +28,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def info(json: Json = False) -> None:
+    """Say which versions, solvers and data this installation has.
+
+    Example: pessimal info
+    """
+    from pessimal.installation import installation
+
+    found = installation()
+    if json:
+        say_json(found)
+        return
+    for title, facts in found.items():
+        say_table(title, [("what", "found"), *facts.items()])
+
+
 for command in (tune, predict, audit, reproduce, report, info):
     app.command()(command)
 
@@ -45,8 +60,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Tune a linear classifier on few data, and know how bad an equally good model could be.
@@ -56,17 +70,7 @@ def program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
+    """Run the program, by default on the arguments of the process; return the exit code.
 
     Examples
     --------

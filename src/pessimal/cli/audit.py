@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pessimal.cli import options
-from pessimal.cli.console import say, say_json
-from pessimal.cli.exits import STOPPED
+from pessimal.cli.console import STOPPED, say, say_json
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
@@ -24,7 +23,6 @@ def audit(
             callback=options.positive,
             help="Audit all models with weights of standardised features up to this size, instead "
             "of a logistic regression and its equals.",
-            show_default=False,
         ),
     ] = None,
     epsilon: options.Epsilon = 0.0,
@@ -84,17 +82,15 @@ def audit(
 
 
 def _content(report: AuditReport) -> dict[str, Any]:
-    ends = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
+    names = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
+    ends = {name: getattr(report, name) for name in names}
     found = {"found_low": report.found_low, "found_high": report.found_high}
     points = report.to_frame().assign(**found).rename_axis("row").reset_index()
     ambiguous = points["ambiguous"]
     points["ambiguous"] = ambiguous.astype(object).where(ambiguous.notna(), None)
     return {
         "guarantee": report.guarantee,
-        **{
-            name: {"value": getattr(report, name).value, "bound": getattr(report, name).bound}
-            for name in ends
-        },
+        **{name: {"value": end.value, "bound": end.bound} for name, end in ends.items()},
         "stopped": report.stopped,
         "ambiguity": report.ambiguity,
         "ambiguity_bound": report.ambiguity_bound,

@@ -1,4 +1,4 @@
-"""Printing: plain text, tables and JSON that survive a pipe, and data that cannot disguise itself.
+"""Exit codes, and printing: plain text, tables and JSON that survive a pipe.
 
 Names and labels come from files. They are printed as they are, never read as markup, and
 characters that do not print, such as the codes that colour a terminal, are shown as escapes.
@@ -10,6 +10,18 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+FAILED = 1
+"""Part of the work failed; what there is is kept."""
+
+BAD_INPUT = 2
+"""Bad usage or input."""
+
+STOPPED = 3
+"""Stopped at a limit or by Ctrl-C, with a usable result."""
+
+INTERRUPTED = 130
+"""Stopped by Ctrl-C with nothing to show; the number shells use."""
 
 
 def printable(text: object) -> str:

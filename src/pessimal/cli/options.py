@@ -26,22 +26,15 @@ def positive(value: float | None) -> float | None:
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="DATA",
-        help="A CSV or Parquet file with a header, or one of cancer, diabetes.",
-        show_default=False,
+        metavar="DATA", help="A CSV or Parquet file with a header, or one of cancer, diabetes."
     ),
 ]
 Target: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="The column that holds the two classes. Needed for files.",
-        show_default=False,
-    ),
+    typer.Option(metavar="COLUMN", help="The column that holds the two classes. Needed for files."),
 ]
 Drop: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.", show_default=False),
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
 ]
 Missing: TypeAlias = Annotated[
     Literal["drop", "fill"],
@@ -80,9 +73,6 @@ Seed: TypeAlias = Annotated[
     int, typer.Option(metavar="NUMBER", min=0, max=2**32 - 1, help="Seed of every random draw.")
 ]
 Page: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.html", help="Write a page with figures to this file.", show_default=False
-    ),
+    Path | None, typer.Option(metavar="FILE.html", help="Write a page with figures to this file.")
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -13,16 +13,10 @@ from pessimal.cli.options import Data, Json
 
 
 def predict(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL.json", help="Written by pessimal tune.", show_default=False),
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="Written by pessimal tune.")],
     data: Data,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv", help="Write here instead of to the screen.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE.csv", help="Write here instead of to the screen.")
     ] = None,
     json: Json = False,
 ) -> None:

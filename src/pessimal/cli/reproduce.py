@@ -1,4 +1,4 @@
-"""``pessimal reproduce``: run the paper's studies, or go on where they stopped."""
+"""``pessimal reproduce`` and ``report``: run the paper's studies, or go on; show their rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pessimal.cli.console import complain, say, tell
-from pessimal.cli.exits import FAILED, STOPPED
+from pessimal.cli.console import FAILED, STOPPED, complain, say, tell
 
 
 def reproduce(
@@ -28,7 +27,6 @@ def reproduce(
         typer.Option(
             metavar="ADDRESS",
             help="Run on the Dask cluster whose scheduler is at this tcp:// address.",
-            show_default=False,
         ),
     ] = None,
     size: Annotated[
@@ -37,7 +35,6 @@ def reproduce(
             metavar="N",
             min=2,
             help="Training and validation rows of perturbed and quality, 40 by default.",
-            show_default=False,
         ),
     ] = None,
     data: Annotated[
@@ -45,7 +42,6 @@ def reproduce(
         typer.Option(
             metavar="DIR",
             help="Folder with the images of the study transfer, in fashion-mnist and mnist.",
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -89,3 +85,17 @@ def reproduce(
     say(f"Report written to {write_report(out)}.")
     if not result.complete:
         raise typer.Exit(FAILED)
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder given to pessimal reproduce.")
+    ],
+) -> None:
+    """Make tables, figures and a page of stored results.
+
+    Example: pessimal report results
+    """
+    from pessimal.reproduction.report import write_report
+
+    say(f"Report written to {write_report(folder)}.")

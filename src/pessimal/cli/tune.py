@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pessimal.cli import options
-from pessimal.cli.console import say, say_json, say_table
-from pessimal.cli.exits import STOPPED
+from pessimal.cli.console import STOPPED, say, say_json, say_table
 
 if TYPE_CHECKING:
     from pessimal.workflows import TuningRun
@@ -56,10 +55,7 @@ def tune(
     time_limit: options.TimeLimit = 60.0,
     seed: options.Seed = 0,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MODEL.json", help="Write the model to this file.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="MODEL.json", help="Write the model to this file.")
     ] = None,
     report: options.Page = None,
     json: options.Json = False,

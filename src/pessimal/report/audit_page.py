@@ -11,19 +11,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pessimal.auditing import AuditReport
-from pessimal.auditing.plots import (
-    BLUE,
-    GREY,
-    VERMILION,
-    draw_losses,
-    draw_ranges,
-    literal,
-)
+from pessimal.auditing.plots import BLUE, GREY, VERMILION, draw_losses, draw_ranges, literal
 from pessimal.auditing.text import findings, scope, table
 from pessimal.environment import describe_environment
 from pessimal.problem import Vector
-from pessimal.report.page import write_page
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table, write_page
 from pessimal.tolerances import OPTIMAL_GAP
 
 _LONGEST_NAME = 32
@@ -36,16 +28,7 @@ _MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 
 
 def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
-    """Write the page of an audit.
-
-    Parameters
-    ----------
-    report : AuditReport
-    path : Path
-        The file to write.
-    data : str
-        What to call the table that was audited.
-    """
+    """Write the page of an audit to a file; `data` is what to call the table."""
     guaranteed, *others = audit_sections(report, (scope(report),))
     models = {
         "best loss": report.best_loss.coef,
@@ -73,15 +56,7 @@ def write_figures_page(path: Path, title: str, lead: str, sections: Sequence[Sec
 def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
     """Return the sections that every page with an audit has.
 
-    Parameters
-    ----------
-    report : AuditReport
-    opening : sequence of str
-        Paragraphs that say which models the guarantee is about.
-
-    Returns
-    -------
-    list of Section
+    The opening says which models the guarantee is about.
 
     Examples
     --------
@@ -97,28 +72,22 @@ def _guaranteed(report: AuditReport, opening: Sequence[str]) -> Section:
     # Turned on its side, the table fits a phone.
     header, *rows = zip(*table(report), strict=True)
     frame = pd.DataFrame(rows, columns=header).replace("chosen", report.reference.name)
-    return Section(
-        "What is guaranteed",
-        (*opening, _how_exact(report), *findings(report)),
-        (
-            Table(
-                "guarantee",
-                "The models that count, on the validation rows. Best and worst were found; no "
-                "model that counts is below “at least” or above “at most”. The hinge loss of a row "
-                "is 0 when its score is on the right side of 0 by at least 1, it is 1 at a score "
-                "of 0, and it grows from there on the wrong side.",
-                frame,
-            ),
-        ),
+    shown = Table(
+        "guarantee",
+        "The models that count, on the validation rows. Best and worst were found; no model that "
+        "counts is below “at least” or above “at most”. The hinge loss of a row is 0 when its "
+        "score is on the right side of 0 by at least 1, it is 1 at a score of 0, and it grows from "
+        "there on the wrong side.",
+        frame,
     )
+    paragraphs = (*opening, _how_exact(report), *findings(report))
+    return Section("What is guaranteed", paragraphs, (shown,))
 
 
 def _how_exact(report: AuditReport) -> str:
     """Say whether the worst models of the guarantee were found, or only not ruled out."""
-    n, loss = report.n_val, report.worst_loss
-    found, bound = (
-        round(share * n) for share in (report.worst_error.value, report.worst_error.bound)
-    )
+    n, loss, error = report.n_val, report.worst_loss, report.worst_error
+    found, bound = round(error.value * n), round(error.bound * n)
     if loss.bound - loss.value <= OPTIMAL_GAP and found == bound:
         return (
             "The guarantee cannot be better: up to rounding, one of these models has this loss, "
@@ -139,41 +108,34 @@ def _against_epsilon(report: AuditReport) -> Section:
         draw_losses(figure.subplots(), report)
         return figure
 
-    return Section(
-        "If training may be worse",
-        (
-            "The more a model may lose in training against the best, the more models count, and "
-            "the further their best and worst part.",
-            *(
-                ["The audit ended early: best and worst are those of the models that were found."]
-                if report.stopped
-                else []
-            ),
-        ),
-        (
-            Plot(
-                "losses",
-                "Validation loss of the best and the worst model that counts, against ε. The "
-                "dotted line is the ε asked for; shading above the worst model is what time did "
-                "not allow to exclude.",
-                draw,
-            ),
-            Table(
-                "losses",
-                "The same in numbers. Where a number of rows is a range, the upper end is proved "
-                "and the lower end was found.",
-                pd.DataFrame(
-                    {
-                        "ε": curve.epsilons,
-                        "best loss": curve.best_loss,
-                        "worst loss": curve.worst_loss,
-                        "at most": curve.worst_loss_bound,
-                        "most rows wrong": _most_wrong(report),
-                    }
-                ),
-            ),
-        ),
+    text = [
+        "The more a model may lose in training against the best, the more models count, and the "
+        "further their best and worst part."
+    ]
+    if report.stopped:
+        text.append(
+            "The audit ended early: best and worst are those of the models that were found."
+        )
+    plot = Plot(
+        "losses",
+        "Validation loss of the best and the worst model that counts, against ε. The dotted line "
+        "is the ε asked for; shading above the worst model is what time did not allow to exclude.",
+        draw,
     )
+    columns = {
+        "ε": curve.epsilons,
+        "best loss": curve.best_loss,
+        "worst loss": curve.worst_loss,
+        "at most": curve.worst_loss_bound,
+        "most rows wrong": _most_wrong(report),
+    }
+    numbers = Table(
+        "losses",
+        "The same in numbers. Where a number of rows is a range, the upper end is proved and the "
+        "lower end was found.",
+        pd.DataFrame(columns),
+    )
+    return Section("If training may be worse", tuple(text), (plot, numbers))
 
 
 def _most_wrong(report: AuditReport) -> list[str]:
@@ -203,16 +165,15 @@ def _scores(report: AuditReport) -> Section:
     unknown = int(report.undecided.sum())
     every, some = "every score of a model that counts", "the scores of the models that were found"
     spans = some if report.stopped else every
-    return Section(
-        "Every validation row",
-        (
-            f"A score above 0 says {positive!s}, one below 0 {negative!s}. The bar of a row spans "
-            f"{spans}. Where it crosses 0, equally good models disagree on the class, and the row "
-            "is ambiguous."
-            + (f" Of {unknown} rows it is not known whether they are." if unknown else ""),
-        ),
-        (plot, ambiguous) if len(ambiguous.frame) else (plot,),
+    text = (
+        f"A score above 0 says {positive!s}, one below 0 {negative!s}. The bar of a row spans "
+        f"{spans}. Where it crosses 0, equally good models disagree on the class, and the row "
+        "is ambiguous."
     )
+    if unknown:
+        text += f" Of {unknown} rows it is not known whether they are."
+    parts = (plot, ambiguous) if len(ambiguous.frame) else (plot,)
+    return Section("Every validation row", (text,), parts)
 
 
 def coefficients(
@@ -229,17 +190,9 @@ def coefficients(
         place = np.arange(len(names))
         axes.barh(place, 2 * box, left=-box, color=GREY, alpha=0.2, height=0.7, label="box")
         # Of different sizes, to be told apart where they meet.
-        marks = zip(models.items(), _MARKS, strict=True)
-        for (name, coef), (mark, size, color) in marks:
-            axes.plot(
-                coef,
-                place,
-                mark,
-                color=color,
-                markersize=size,
-                fillstyle="none",
-                label=literal(name),
-            )
+        for (name, coef), (mark, size, color) in zip(models.items(), _MARKS, strict=True):
+            (line,) = axes.plot(coef, place, mark, color=color, fillstyle="none")
+            line.set(markersize=size, label=literal(name))
         axes.axvline(0.0, color=GREY, linewidth=1.0)
         axes.set_yticks(place, [literal(_shortened(name)) for name in names])
         axes.invert_yaxis()
@@ -248,33 +201,26 @@ def coefficients(
         figure.legend(loc="outside upper center", ncols=2, frameon=False)
         return figure
 
-    return Section(
-        "Coefficients",
-        (note,) if note else (),
-        (
-            Plot("coefficients", "Coefficients inside their box.", draw),
-            Table(
-                "coefficients",
-                "The same in numbers; the box limits the size of a coefficient.",
-                pd.DataFrame({"feature": names, "box": box, **models}),
-            ),
-        ),
+    plot = Plot("coefficients", "Coefficients inside their box.", draw)
+    numbers = Table(
+        "coefficients",
+        "The same in numbers; the box limits the size of a coefficient.",
+        pd.DataFrame({"feature": names, "box": box, **models}),
     )
+    return Section("Coefficients", (note,) if note else (), (plot, numbers))
 
 
 def computed(facts: Mapping[str, object]) -> Section:
     """Say how the numbers of a page were computed."""
     rows = {**facts, **describe_environment()}
     frame = pd.DataFrame({"item": list(rows), "value": pd.Series(rows.values(), dtype=object)})
-    return Section(
-        "How it was computed",
-        (
-            "The least loss and the range of every score are linear programs, the number of "
-            "errors is a mixed-integer program; HiGHS solves them. The worst loss is found by a "
-            "branch and bound of the package. All bounds are proved.",
-        ),
-        (Table("computed", "Settings and versions.", frame),),
+    text = (
+        "The least loss and the range of every score are linear programs, the number of errors is "
+        "a mixed-integer program; HiGHS solves them. The worst loss is found by a branch and bound "
+        "of the package. All bounds are proved."
     )
+    versions = Table("computed", "Settings and versions.", frame)
+    return Section("How it was computed", (text,), (versions,))
 
 
 def _shortened(name: str) -> str:

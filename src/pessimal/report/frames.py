@@ -12,6 +12,8 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 NOTHING = "–"
 """Where there is no value."""
 
+_WRITTEN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "`": "\\`"})
+
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with a named index as columns, and any other index left out."""
@@ -94,7 +96,4 @@ def _number(value: float) -> str:
 
 
 def _safe(word: str) -> str:
-    plain = " ".join(word.split())
-    for character, written in (("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), ("`", "\\`")):
-        plain = plain.replace(character, written)
-    return plain
+    return " ".join(word.split()).translate(_WRITTEN)

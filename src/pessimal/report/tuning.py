@@ -7,28 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pessimal.report.audit_page import (
-    audit_sections,
-    coefficients,
-    computed,
-    write_figures_page,
-)
-from pessimal.report.parts import Section, Table
+from pessimal.report.audit_page import audit_sections, coefficients, computed, write_figures_page
+from pessimal.report.page import Section, Table
 from pessimal.tolerances import CERTIFICATE
 from pessimal.workflows import TuningRun, words
 
 
 def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
-    """Write the page of a tuning run.
-
-    Parameters
-    ----------
-    run : TuningRun
-    path : Path
-        The file to write.
-    data : str
-        What to call the table that was tuned on.
-    """
+    """Write the page of a tuning run to a file; `data` is what to call the table."""
     title = f"{run.settings.view.capitalize()} tuning on {data}"
     write_figures_page(path, title, run.model.guarantee, tuning_sections(run, data))
 
@@ -43,52 +29,39 @@ def tuning_sections(run: TuningRun, data: str) -> list[Section]:
         *others,
         _limits(run),
         _certificate(run),
-        _rows(run),
+        Section("Rows and columns", (words.rows_used(run), *run.notes)),
         computed({"data": data, **run.model.facts}),
     ]
 
 
-def _rows(run: TuningRun) -> Section:
-    return Section("Rows and columns", (words.rows_used(run), *run.notes))
-
-
 def _limits(run: TuningRun) -> Section:
-    return coefficients(
-        run.model.encoder.feature_names,
-        np.array(run.model.box),
-        {
-            "best loss": run.audit.best_loss.coef,
-            "the model that predicts": run.weights,
-            "worst loss": run.audit.worst_loss.coef,
-        },
-        note=(
-            "The tuned box limits the weight of every standardised feature. Inside it lie the "
-            "model that predicts, trained on all rows that were not held out, and the best and "
-            "the worst on the validation rows of the models that train well."
-        ),
+    models = {
+        "best loss": run.audit.best_loss.coef,
+        "the model that predicts": run.weights,
+        "worst loss": run.audit.worst_loss.coef,
+    }
+    note = (
+        "The tuned box limits the weight of every standardised feature. Inside it lie the model "
+        "that predicts, trained on all rows that were not held out, and the best and the worst on "
+        "the validation rows of the models that train well."
     )
+    return coefficients(run.model.encoder.feature_names, np.array(run.model.box), models, note)
 
 
 def _comparison(run: TuningRun) -> list[Section]:
     if run.comparison is None:
         return []
     header, *rows = words.comparison_table(run.comparison)
-    return [
-        Section(
-            "Beside logistic regression",
-            (
-                "Accuracy on rows that neither model has seen. The guarantee above is about the "
-                "validation rows; it says nothing about these.",
-            ),
-            (
-                Table(
-                    "comparison",
-                    "Logistic regression, fitted to the same rows, standardised.",
-                    pd.DataFrame(rows, columns=header),
-                ),
-            ),
-        )
-    ]
+    text = (
+        "Accuracy on rows that neither model has seen. The guarantee above is about the validation "
+        "rows; it says nothing about these."
+    )
+    table = Table(
+        "comparison",
+        "Logistic regression, fitted to the same rows, standardised.",
+        pd.DataFrame(rows, columns=header),
+    )
+    return [Section("Beside logistic regression", (text,), (table,))]
 
 
 def _certificate(run: TuningRun) -> Section:
@@ -99,21 +72,12 @@ def _certificate(run: TuningRun) -> Section:
         "how far its weights leave the box": check.box_violation,
         "how far the objective is from the one recomputed": check.objective_error,
     }
-    return Section(
-        "Certificate",
-        (
-            words.search_ended(run),
-            f"The answer was checked by solving its inner problem again with HiGHS: "
-            f"{'it holds' if check.ok else 'it does not hold'} to within {CERTIFICATE:g}.",
-            *run.solution.notes,
-        ),
-        (
-            Table(
-                "certificate",
-                "What the check found; 0 is perfect.",
-                pd.DataFrame(
-                    {"check": list(checks), "found": [f"{value:.1e}" for value in checks.values()]}
-                ),
-            ),
-        ),
+    found = pd.DataFrame({"check": checks.keys(), "found": [f"{v:.1e}" for v in checks.values()]})
+    text = (
+        words.search_ended(run),
+        f"The answer was checked by solving its inner problem again with HiGHS: "
+        f"{'it holds' if check.ok else 'it does not hold'} to within {CERTIFICATE:g}.",
+        *run.solution.notes,
     )
+    table = Table("certificate", "What the check found; 0 is perfect.", found)
+    return Section("Certificate", text, (table,))

@@ -3,8 +3,7 @@
 from pessimal.environment import code_version
 from pessimal.reproduction.executors import Workers, open_workers
 from pessimal.reproduction.paper import STUDIES, ReproduceResult, reproduce
-from pessimal.reproduction.progress import show_progress
-from pessimal.reproduction.runner import Failure, RunResult, Tally, run
+from pessimal.reproduction.runner import Failure, RunResult, Tally, run, show_progress
 from pessimal.reproduction.store import STORE_NAME, Store
 from pessimal.reproduction.study import Configuration, Row, Study, Value
 

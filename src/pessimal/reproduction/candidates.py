@@ -56,12 +56,7 @@ class Candidate:
 
 
 def candidates(
-    problem: TuningProblem,
-    budget: Budget,
-    *,
-    flips: Sequence[str],
-    node_limit: int,
-    exact: bool,
+    problem: TuningProblem, budget: Budget, *, flips: Sequence[str], node_limit: int, exact: bool
 ) -> list[Candidate]:
     """Tune by both views and evaluate both in the worst case.
 
@@ -95,21 +90,17 @@ def candidates(
     return [
         candidate
         for view, solution in (("optimistic", optimistic), ("pessimistic", pessimistic))
-        for tie_break, box in _boxes(solution).items()
+        for tie_break, box in (
+            ("smallest_box", solution.box),
+            ("largest_box", _largest_box(solution)),
+        )
         for candidate in _of_box(view, solution, budget, tie_break, box, masks, exact)
     ]
 
 
-def _boxes(solution: TuningSolution) -> dict[str, Vector]:
-    largest = largest_box(
-        solution.problem,
-        solution.budget,
-        solution.flipped,
-        solution.coef,
-        -solution.intercept,
-        solution.box,
-    )
-    return {"smallest_box": solution.box, "largest_box": largest}
+def _largest_box(solution: TuningSolution) -> Vector:
+    model = (solution.coef, -solution.intercept, solution.box)
+    return largest_box(solution.problem, solution.budget, solution.flipped, *model)
 
 
 def _of_box(
@@ -121,9 +112,8 @@ def _of_box(
     masks: Mapping[str, Mask],
     exact: bool,
 ) -> list[Candidate]:
-    problem = solution.problem
     evaluated = {
-        rule: worst_case(problem, box, budget, inner="flip", flip=mask)
+        rule: worst_case(solution.problem, box, budget, inner="flip", flip=mask)
         for rule, mask in masks.items()
     }
     own_rule = next(iter(masks))
@@ -136,31 +126,24 @@ def _of_box(
         "worst_flip": evaluated[own_rule].value,
     }
     if exact:
-        worst = worst_case(problem, box, budget, node_limit=WORST_CASE_NODES)
+        worst = worst_case(solution.problem, box, budget, node_limit=WORST_CASE_NODES)
         known |= {"worst_exact": worst.value, "worst_exact_bound": worst.upper_bound}
+    models: list[tuple[str, str, float, TuningSolution | Extreme]] = [
+        (view, own_rule, solution.objective, solution),
+        *((f"{view} evaluated", rule, worst.value, worst) for rule, worst in evaluated.items()),
+    ]
     return [
-        _candidate(view, own_rule, solution.objective, known, solution),
-        *(
-            _candidate(f"{view} evaluated", rule, worst.value, known, worst)
-            for rule, worst in evaluated.items()
-        ),
+        Candidate(
+            {"model": name, "flip": rule, "validation_loss": loss, **known},
+            model.coef,
+            model.intercept,
+        )
+        for name, rule, loss, model in models
     ]
 
 
-def _candidate(
-    name: str, rule: str, loss: float, known: Row, model: TuningSolution | Extreme
-) -> Candidate:
-    columns = {"model": name, "flip": rule, "validation_loss": loss, **known}
-    return Candidate(columns, model.coef, model.intercept)
-
-
 def baselines(problem: TuningProblem) -> list[Candidate]:
-    """Fit every baseline on T ∪ V.
-
-    Returns
-    -------
-    list of Candidate
-        With the one column ``model``.
+    """Fit every baseline on T ∪ V; its name is the column ``model``.
 
     Examples
     --------

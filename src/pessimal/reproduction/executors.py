@@ -101,9 +101,7 @@ class Processes(Executor):
 
     def _new_pool(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
-            self._jobs,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin_worker,
+            self._jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker
         )
 
 

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from pessimal.attacks import evade
 from pessimal.datasets import Split, load_cancer, load_diabetes, paper_split
 from pessimal.fitted import LinearModel, read_linear_model
-from pessimal.problem import Mask, Matrix, TuningProblem
+from pessimal.problem import Matrix, TuningProblem, Vector
 from pessimal.reproduction.candidates import Candidate
 from pessimal.solution import TuningSolution
 from pessimal.solve import solve_optimistic
@@ -57,25 +57,13 @@ class Evasion:
 
     def test_rows(self, hyperplane: Candidate, radius: float) -> Matrix:
         """Attack the test rows inside the margin of a hyperplane."""
-        inside = inside_margin(hyperplane, self.split.X_test)
-        pair = (self.attacked.coef, self.attacked.intercept)
-        return evade(pair, self.split.X_test, self.split.y_test, radius, where=inside)
+        return _moved(self.attacked, hyperplane, self.split.X_test, self.split.y_test, radius)
 
 
 def evasion(split: Split, radius: float, node_limit: int) -> Evasion:
     """Train the SVM on T and attack the validation rows inside the clean optimistic margin.
 
-    Parameters
-    ----------
-    split : Split
-    radius : float
-        ρ of the validation rows; 0 leaves them as they are.
-    node_limit : int
-        For the optimistic hyperplane.
-
-    Returns
-    -------
-    Evasion
+    A radius of 0 leaves them as they are; the node limit is for the optimistic hyperplane.
 
     Examples
     --------
@@ -88,12 +76,12 @@ def evasion(split: Split, radius: float, node_limit: int) -> Evasion:
     if radius == 0.0:
         return Evasion(split, svm)
     clean = solve_optimistic(tuning_problem(split), node_limit=node_limit)
-    inside = inside_margin(clean, split.X_val)
-    moved = evade((svm.coef, svm.intercept), split.X_val, split.y_val, radius, where=inside)
-    return Evasion(replace(split, X_val=moved), svm)
+    return Evasion(replace(split, X_val=_moved(svm, clean, split.X_val, split.y_val, radius)), svm)
 
 
-def inside_margin(hyperplane: Candidate | TuningSolution, X: Matrix) -> Mask:
-    """Return which rows lie inside the margin, those on its edge left out."""
-    scores = X @ hyperplane.coef + hyperplane.intercept
-    return np.asarray(np.abs(scores) < 1.0 - AT_BREAKPOINT)
+def _moved(
+    svm: LinearModel, hyperplane: Candidate | TuningSolution, X: Matrix, y: Vector, radius: float
+) -> Matrix:
+    """Attack the rows inside the margin of a hyperplane, those on its edge left out."""
+    inside = np.abs(X @ hyperplane.coef + hyperplane.intercept) < 1.0 - AT_BREAKPOINT
+    return evade((svm.coef, svm.intercept), X, y, radius, where=inside)

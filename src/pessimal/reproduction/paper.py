@@ -23,30 +23,33 @@ Option = str | int | float | Path
 
 @dataclass(frozen=True)
 class PaperStudy:
-    """A study by the name of two modules: its declaration here, its report in `report`.
+    """A study by the names of the function that declares it and of the module that reports it.
 
     They are imported when they are asked for: some need packages that others do without.
     """
 
-    module: str
+    declaration: str
+    report: str
 
     def declare(self, **options: object) -> Study:
-        """Call the module's `study`, with ``quick=`` and options of its own."""
-        declared: Study = import_module(f"pessimal.reproduction.{self.module}").study(**options)
+        """Declare the study, with ``quick=`` and options of its own."""
+        module, _, function = self.declaration.rpartition(".")
+        found = getattr(import_module(f"pessimal.reproduction.{module}"), function)
+        declared: Study = found(**options)
         return declared
 
     def sections(self, rows: Any) -> Any:
         """Turn the rows of the study, a data frame, into the sections of its report."""
-        return import_module(f"pessimal.reproduction.report.{self.module}").sections(rows)
+        return import_module(f"pessimal.reproduction.report.{self.report}").sections(rows)
 
 
 STUDIES: Mapping[str, PaperStudy] = {
-    "limited-data": PaperStudy("limited_data"),
-    "perturbed": PaperStudy("perturbed"),
-    "transfer": PaperStudy("transfer"),
-    "quality": PaperStudy("quality"),
+    "limited-data": PaperStudy("studies.limited_data", "limited_data"),
+    "perturbed": PaperStudy("studies.perturbed", "perturbed"),
+    "transfer": PaperStudy("transfer.study", "transfer"),
+    "quality": PaperStudy("studies.quality", "quality"),
 }
-"""The studies by name; a new one is a line here and its two modules."""
+"""The studies by name; a new one is a line here, its declaration and its report."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,11 @@ def reproduce(
     results = []
     with Store(Path(out) / STORE_NAME) as store, open_workers(jobs, cluster) as workers:
         logger.info("running %s on %s", ", ".join(names), workers.name)
+        executor, in_flight = workers.executor, workers.in_flight
         for name, study in studies.items():
-            command = _command(name, quick=quick, jobs=jobs, **options.get(name, {}))
-            results.append(
-                run(
-                    study,
-                    store,
-                    workers.executor,
-                    progress,
-                    in_flight=workers.in_flight,
-                    command=command,
-                )
-            )
+            words = _command(name, quick=quick, jobs=jobs, **options.get(name, {}))
+            ended = run(study, store, executor, progress, in_flight=in_flight, command=words)
+            results.append(ended)
     return ReproduceResult(store.path, tuple(results))
 
 

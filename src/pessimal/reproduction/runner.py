@@ -11,18 +11,17 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    wait,
-)
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pessimal.environment import describe_environment
@@ -37,6 +36,8 @@ TRIES_ALONE = 2
 
 LOST_BEFORE_GIVING_UP = 12
 """Configurations lost with their workers, when none was ever answered: the workers cannot start."""
+
+LINES_IN_A_PIPE = 10
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,9 @@ def run(
     """
     version = study.version()
     pending = store.pending(study, version)
-    record = _Record(study, store, progress, version, command, len(pending))
+    number = store.begin(study, version, command=command, environment=describe_environment())
+    record = _Record(study, store, progress, number, len(study.configurations) - len(pending))
+    record.tell()
 
     def submit(configuration: Configuration) -> Future[Answer]:
         return executor.submit(compute, study.run, configuration, study.version, version)
@@ -155,10 +158,8 @@ def run(
     for _ in range(TRIES_ALONE):
         lost = _pass(lost, 1, submit, record)
     for configuration in lost:
-        record.fail(
-            Failure(configuration, f"its worker process died in each of {TRIES_ALONE} tries alone")
-        )
-    return RunResult(record.tally(), tuple(record.failures), record.number)
+        record.fail(configuration, f"its worker process died in each of {TRIES_ALONE} tries alone")
+    return RunResult(record.tally(), tuple(record.failures), number)
 
 
 def _pass(
@@ -177,7 +178,7 @@ def _pass(
                 running[submit(configuration)] = configuration
             if not running:
                 return lost
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait_for(running, return_when=FIRST_COMPLETED).done:
                 if not record.receive(running[future], future):
                     lost.append(running[future])
                 # Forgotten only now: an interrupt before this line finds it among the finished.
@@ -192,29 +193,19 @@ def _pass(
             future.cancel()
 
 
+@dataclass
 class _Record:
     """Files answers, counts and tells."""
 
-    def __init__(
-        self,
-        study: Study,
-        store: Store,
-        progress: Progress | None,
-        version: str,
-        command: str,
-        pending: int,
-    ) -> None:
-        self.failures: list[Failure] = []
-        self._study = study
-        self._store = store
-        self._progress = progress
-        self._stored = len(study.configurations) - pending
-        self._done = 0
-        self._lost = 0
-        self._started = time.perf_counter()
-        environment = describe_environment()
-        self.number = store.begin(study, version, command=command, environment=environment)
-        self._tell()
+    study: Study
+    store: Store
+    progress: Progress | None
+    number: int
+    stored: int
+    done: int = 0
+    lost: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
 
     def receive(self, configuration: Configuration, future: Future[Answer]) -> bool:
         """File the answer of a future that is done; False when its worker died."""
@@ -230,60 +221,68 @@ class _Record:
             self._lose()
             return False
         except Exception as error:  # the configuration never began: the worker lacks a module, say
-            words = "".join(traceback.format_exception_only(error)).strip()
-            self.fail(Failure(configuration, words, traceback.format_exc()))
-            return True
+            answer = Answer.of_error(error)
         if answer.error:
-            self.fail(Failure(configuration, answer.error, answer.details))
+            self.fail(configuration, answer.error, answer.details)
             return True
-        elapsed = time.perf_counter() - self._started
-        self._store.add(
+        elapsed = time.perf_counter() - self.started
+        self.store.add(
             self.number, configuration, answer.rows, seconds=answer.seconds, elapsed=elapsed
         )
-        self._done += 1
-        self._tell()
+        self.done += 1
+        self.tell()
         return True
 
     def _lose(self) -> None:
-        self._lost += 1
-        if not (self._done or self.failures) and self._lost >= LOST_BEFORE_GIVING_UP:
+        self.lost += 1
+        if not (self.done or self.failures) and self.lost >= LOST_BEFORE_GIVING_UP:
             raise PessimalError(
-                f"{self._lost} configurations were lost with their worker processes and none was "
+                f"{self.lost} configurations were lost with their worker processes and none was "
                 "answered, so the workers cannot even start; their messages on standard error say "
                 "why. A script that starts a run must guard its code with if __name__ == '__main__'"
             )
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, configuration: Configuration, error: str, details: str = "") -> None:
         """Remember a configuration that gave no rows."""
-        logger.warning("%s failed: %s", dict(failure.configuration), failure.error)
-        logger.debug("%s", failure.details)
-        self.failures.append(failure)
-        self._tell()
+        logger.warning("%s failed: %s", dict(configuration), error)
+        logger.debug("%s", details)
+        self.failures.append(Failure(configuration, error, details))
+        self.tell()
 
     def tally(self) -> Tally:
         """Count."""
         return Tally(
-            study=self._study.name,
-            configurations=len(self._study.configurations),
-            stored=self._stored,
-            done=self._done,
+            study=self.study.name,
+            configurations=len(self.study.configurations),
+            stored=self.stored,
+            done=self.done,
             failed=len(self.failures),
-            seconds=time.perf_counter() - self._started,
+            seconds=time.perf_counter() - self.started,
         )
 
-    def _tell(self) -> None:
-        if self._progress is not None:
-            self._progress(self.tally())
+    def tell(self) -> None:
+        """Say how far the run has come."""
+        if self.progress is not None:
+            self.progress(self.tally())
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker sends back: encoded rows, or what went wrong."""
+    """What a worker sends back: encoded rows, or what went wrong.
 
-    rows: str
-    seconds: float
+    Errors travel as text: an exception may not survive the way back.
+    """
+
+    rows: str = ""
+    seconds: float = 0.0
     error: str = ""
     details: str = ""
+
+    @classmethod
+    def of_error(cls, error: Exception) -> Answer:
+        """Put an error that is being handled in words."""
+        words = "".join(traceback.format_exception_only(error)).strip()
+        return cls(error=words, details=traceback.format_exc())
 
 
 def compute(
@@ -292,31 +291,23 @@ def compute(
     own_version: Callable[[], str],
     version: str,
 ) -> Answer:
-    """Run one configuration in a worker, on one thread.
-
-    Errors travel as text: an exception may not survive the way back.
-    """
+    """Run one configuration in a worker, on one thread."""
     started = time.perf_counter()
     try:
-        _same_code(own_version(), version)
+        if (own := own_version()) != version:
+            raise PessimalError(
+                f"the worker has pessimal {own}, but the run was started with {version}; "
+                "install the same sources on both, or start the run again"
+            )
         with threadpool_limits(1):
             rows = run(configuration)
-        _no_contradiction(configuration, rows)
+        _require_no_contradiction(configuration, rows)
         return Answer(encode(rows), time.perf_counter() - started)
     except Exception as error:
-        words = traceback.format_exception_only(error)[-1].strip()
-        return Answer("", time.perf_counter() - started, words, traceback.format_exc())
+        return Answer.of_error(error)
 
 
-def _same_code(own: str, version: str) -> None:
-    if own != version:
-        raise PessimalError(
-            f"the worker has pessimal {own}, but the run was started with {version}; "
-            "install the same sources on both, or start the run again"
-        )
-
-
-def _no_contradiction(configuration: Configuration, rows: Sequence[Row]) -> None:
+def _require_no_contradiction(configuration: Configuration, rows: Sequence[Row]) -> None:
     for row in rows:
         for name in configuration.keys() & row.keys():
             if configuration[name] != row[name]:
@@ -324,3 +315,74 @@ def _no_contradiction(configuration: Configuration, rows: Sequence[Row]) -> None
                     f"a row has {name} = {row[name]!r} but its configuration has "
                     f"{configuration[name]!r}; give the column another name"
                 )
+
+
+@contextmanager
+def show_progress(console: Console | None = None) -> Iterator[Progress]:
+    """Yield a callback for `run` that shows a bar in a terminal, a line now and then in a pipe.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to show it; standard error by default.
+
+    Examples
+    --------
+    >>> import sys
+    >>> with show_progress(Console(file=sys.stdout)) as tell:
+    ...     tell(Tally("quality", configurations=40, stored=8, done=0, failed=0, seconds=0.0))
+    ...     tell(Tally("quality", configurations=40, stored=8, done=16, failed=1, seconds=32.0))
+    quality: 8 of 40 configurations stored
+    quality: 24 of 40 configurations stored, 1 failed, about 0:00:28 left
+    """
+    console = Console(stderr=True) if console is None else console
+    if not console.is_terminal:
+        yield _lines(console)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[outlook]}", markup=False),
+    )
+    with Bar(*columns, console=console) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(tally: Tally) -> None:
+            if tally.study not in tasks:
+                total = tally.configurations
+                tasks[tally.study] = bar.add_task(tally.study, total=total, outlook="")
+            outlook = ", ".join(_outlook(tally))
+            bar.update(tasks[tally.study], completed=tally.stored + tally.done, outlook=outlook)
+
+        yield tell
+
+
+def _lines(console: Console) -> Progress:
+    """At most so many lines a study, and one whenever a configuration has failed."""
+    last: dict[str, tuple[int, int]] = {}
+
+    def tell(tally: Tally) -> None:
+        ended = tally.done + tally.failed
+        now = (tally.failed, LINES_IN_A_PIPE * ended // max(1, tally.configurations - tally.stored))
+        if now == last.get(tally.study):
+            return
+        last[tally.study] = now
+        stored = f"{tally.stored + tally.done} of {tally.configurations}"
+        head = f"{tally.study}: {stored} configurations stored"
+        line = ", ".join([head, *_outlook(tally)])
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    return tell
+
+
+def _outlook(tally: Tally) -> list[str]:
+    """Say what failed, and how long the rest takes if it goes on like this."""
+    words = [f"{tally.failed} failed"] if tally.failed else []
+    ended = tally.done + tally.failed
+    left = tally.configurations - tally.stored - ended
+    if ended and left:
+        seconds = round(tally.seconds / ended * left)
+        words.append(f"about {timedelta(seconds=seconds)} left")
+    return words

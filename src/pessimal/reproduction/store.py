@@ -5,13 +5,20 @@ every float keeps its exact value; the time they took stands apart, for rows mus
 Each run also writes down which configurations it was asked for: what is read back is what the last
 run declared, in the order declared, whatever else the file holds from other versions or settings.
 The file calls a configuration a cell, as it always did.
+
+It is an SQLite file, recognised before it is opened, created whole, never half. The rollback
+journal is SQLite's default and stays: a process killed in mid-write leaves a journal that the next
+opening rolls back, and unlike a write-ahead log it needs no memory shared between processes, which
+disks on a network do not offer. One commit a configuration is too few to gain from more speed.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +26,42 @@ from typing import Any
 
 import pandas as pd
 
-from pessimal.errors import InvalidInputError
-from pessimal.reproduction.store_file import damaged, open_store, transaction
+from pessimal.errors import InvalidInputError, StorageError
 from pessimal.reproduction.study import Configuration, Row, Study, Value
 
 STORE_NAME = "studies.sqlite"
 """Name of the file in an output folder."""
+
+APPLICATION_ID = int.from_bytes(b"PESS", "big")
+SCHEMA_VERSION = 1
+
+_MAGIC = b"SQLite format 3\0"
+_SECONDS_FOR_A_LOCK = 60.0
+
+_COLUMNS = {
+    "runs": {"id", "study", "version", "cells", "command", "environment", "started", "elapsed"},
+    "cells": {"study", "version", "cell", "rows", "seconds"},
+}
+_SCHEMA = (
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        study TEXT NOT NULL,
+        version TEXT NOT NULL,
+        cells TEXT NOT NULL,        -- the declared configurations, a JSON list in order
+        command TEXT NOT NULL,
+        environment TEXT NOT NULL,  -- a JSON object
+        started TEXT NOT NULL,      -- UTC
+        elapsed REAL NOT NULL       -- seconds until the last configuration stored
+    )""",
+    """CREATE TABLE cells (
+        study TEXT NOT NULL,
+        version TEXT NOT NULL,
+        cell TEXT NOT NULL,         -- a configuration, canonical JSON
+        rows TEXT NOT NULL,         -- a JSON list
+        seconds REAL NOT NULL,
+        PRIMARY KEY (study, version, cell)
+    ) WITHOUT ROWID""",
+)
 
 
 @dataclass(frozen=True)
@@ -41,36 +78,16 @@ class Run:
 class Summary:
     """What the store knows about a study.
 
-    Attributes
-    ----------
-    version : str
-        Code version of the rows.
-    factors : tuple of str
-        Columns of the configurations.
-    configurations, missing : int
-        Configurations declared by the last run, and how many of them have no rows yet.
-    seconds : float
-        Computing time of the configurations, summed over all workers.
-    runs : tuple of Run
-        The runs that declared these configurations, oldest first; one that was killed counts until
-        the last configuration that it stored.
+    Computing time is summed over all workers. The runs are those that declared these
+    configurations, oldest first; one that was killed counts until the last that it stored.
     """
 
     version: str
-    factors: tuple[str, ...]
+    factors: tuple[str, ...]  # columns of the configurations
     configurations: int
-    missing: int
+    missing: int  # how many of the configurations have no rows yet
     seconds: float
     runs: tuple[Run, ...]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What was declared: version, configurations by their key, and the runs that did so."""
-
-    version: str
-    configurations: Mapping[str, Configuration]
-    runs: Sequence[tuple[Any, ...]]
 
 
 class Store:
@@ -101,7 +118,21 @@ class Store:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
-        self._connection = open_store(self.path, create=create)
+        if create:
+            _create(self.path)
+        elif not self.path.is_file():
+            raise InvalidInputError(
+                f"there is no store of studies at {path}; pass the folder that `pessimal "
+                "reproduce` wrote to"
+            )
+        _recognise(self.path)
+        self._connection = _connect(self.path)
+        try:
+            self._check()
+            self._complete()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Store:
         return self
@@ -118,9 +149,9 @@ class Store:
     ) -> int:
         """Write down that a run begins, and with which configurations; return its number."""
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        configurations = _dump([dict(configuration) for configuration in _keyed(study).values()])
-        values = (study.name, version, configurations, command, _dump(dict(environment)), started)
-        with transaction(self._connection, self.path):
+        declared = encode(list(_keyed(study.configurations).values()))
+        values = (study.name, version, declared, command, _dump(dict(environment)), started)
+        with self._transaction():
             cursor = self._connection.execute(
                 "INSERT INTO runs (study, version, cells, command, environment, started, elapsed) "
                 "VALUES (?, ?, ?, ?, ?, ?, 0)",
@@ -133,7 +164,7 @@ class Store:
         self, run: int, configuration: Configuration, rows: str, *, seconds: float, elapsed: float
     ) -> None:
         """Store the encoded rows of a configuration, all or none; what is stored stays as it is."""
-        with transaction(self._connection, self.path):
+        with self._transaction():
             self._connection.execute(
                 "INSERT OR IGNORE INTO cells (study, version, cell, rows, seconds) "
                 "SELECT study, version, ?, ?, ? FROM runs WHERE id = ?",
@@ -143,7 +174,7 @@ class Store:
 
     def discard(self, study: str, version: str, configurations: Iterable[Configuration]) -> None:
         """Forget the rows of some configurations, so that the next run computes them again."""
-        with transaction(self._connection, self.path):
+        with self._transaction():
             self._connection.executemany(
                 "DELETE FROM cells WHERE study = ? AND version = ? AND cell = ?",
                 [(study, version, canonical(configuration)) for configuration in configurations],
@@ -152,7 +183,8 @@ class Store:
     def pending(self, study: Study, version: str) -> list[Configuration]:
         """Return what has no rows of this version yet, each once, in order."""
         stored = self._stored(study.name, version)
-        return [configuration for key, configuration in _keyed(study).items() if key not in stored]
+        keyed = _keyed(study.configurations)
+        return [configuration for key, configuration in keyed.items() if key not in stored]
 
     def studies(self) -> list[str]:
         """Names of the studies in the store, in the order they were first run."""
@@ -183,33 +215,39 @@ class Store:
         self, study: str, version: str | None = None, *, all_runs: bool = False
     ) -> list[dict[str, Value]]:
         """Read the rows of `frame` as they were stored, of all runs of the version if asked for."""
-        plan = self._plan(study, version, all_runs)
-        stored = self._stored(study, plan.version)
+        version, declared, _ = self._plan(study, version, all_runs)
+        stored = self._stored(study, version)
         return [
             {**configuration, **row}
-            for key, configuration in plan.configurations.items()
-            for row in self._objects("rows", stored.get(key, ("[]",))[0])
+            for key, configuration in declared.items()
+            for row in self._json(stored.get(key, ("[]",))[0], "rows", _are_plain)
         ]
 
     def summary(self, study: str, *, all_runs: bool = False) -> Summary:
         """Say what the rows of `frame`, or of all runs of their version, were made from."""
-        plan = self._plan(study, None, all_runs)
-        stored = self._stored(study, plan.version)
-        keys = list(plan.configurations)
+        version, declared, runs = self._plan(study, None, all_runs)
+        stored = self._stored(study, version)
         return Summary(
-            version=plan.version,
-            factors=tuple(dict.fromkeys(n for each in plan.configurations.values() for n in each)),
-            configurations=len(keys),
-            missing=sum(key not in stored for key in keys),
-            seconds=sum(stored[key][1] for key in keys if key in stored),
+            version=version,
+            factors=tuple(dict.fromkeys(name for each in declared.values() for name in each)),
+            configurations=len(declared),
+            missing=sum(key not in stored for key in declared),
+            seconds=sum(stored[key][1] for key in declared if key in stored),
             runs=tuple(
-                Run(str(command), self._object(environment), str(started), self._number(elapsed))
-                for _, command, environment, started, elapsed in plan.runs
+                Run(
+                    str(command),
+                    self._json(environment, "an environment", _is_of_texts),
+                    str(started),
+                    self._number(elapsed),
+                )
+                for command, environment, started, elapsed in runs
             ),
         )
 
-    def _plan(self, study: str, version: str | None, all_runs: bool) -> _Plan:
-        """Return what the last run of a study declared, or all runs of its version."""
+    def _plan(
+        self, study: str, version: str | None, all_runs: bool
+    ) -> tuple[str, dict[str, Configuration], list[tuple[Any, ...]]]:
+        """Return version, configurations and runs: the last run's, or of all of its version."""
         runs = self._connection.execute(
             "SELECT version, cells, command, environment, started, elapsed FROM runs "
             "WHERE study = ?1 AND version = ifnull(?2, (SELECT version FROM runs "
@@ -221,9 +259,9 @@ class Store:
             raise InvalidInputError(
                 f"{self.path} has no rows of study {wanted}; it has {self.studies()}"
             )
-        kept = [run[1:] for run in runs if all_runs or run[1] == runs[-1][1]]
-        declared = [each for run in kept for each in self._objects("cells", run[0])]
-        return _Plan(str(runs[-1][0]), {canonical(each): each for each in declared}, kept)
+        kept = [run for run in runs if all_runs or run[1] == runs[-1][1]]
+        declared = [each for run in kept for each in self._json(run[1], "cells", _are_plain)]
+        return str(runs[-1][0]), _keyed(declared), [run[2:] for run in kept]
 
     def _stored(self, study: str, version: str) -> dict[str, tuple[str, float]]:
         """Read the encoded rows and the seconds of every stored configuration."""
@@ -231,34 +269,119 @@ class Store:
             "SELECT cell, rows, seconds FROM cells WHERE study = ? AND version = ?",
             (study, version),
         )
-        return {
-            configuration: (rows, self._number(seconds)) for configuration, rows, seconds in found
-        }
+        return {key: (rows, self._number(seconds)) for key, rows, seconds in found}
 
-    def _objects(self, what: str, text: Any) -> list[Mapping[str, Value]]:
-        """Read a JSON list of objects whose values are plain."""
-        content = self._json(text)
-        if not isinstance(content, list) or not all(map(_is_plain, content)):
-            raise damaged(self.path, f"{what} are no list of plain objects: {_start(text)}")
-        return content
-
-    def _object(self, text: Any) -> dict[str, str]:
-        """Read a JSON object of texts."""
-        content = self._json(text)
-        if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
-            raise damaged(self.path, f"an environment is no object of texts: {_start(text)}")
-        return content
-
-    def _json(self, text: Any) -> Any:
+    def _json(self, text: Any, what: str, fits: Callable[[Any], bool]) -> Any:
+        """Read JSON that is known to be of some kind, or say that the file is damaged."""
         try:
-            return json.loads(text)
+            content = json.loads(text)
         except (TypeError, ValueError, RecursionError):
-            raise damaged(self.path, f"it holds {_start(text)} where JSON should be") from None
+            content = None
+        if not fits(content):
+            raise self._damaged(f"it holds {_start(text)} where {what} should be")
+        return content
 
     def _number(self, value: Any) -> float:
         if not isinstance(value, int | float) or not math.isfinite(value):
-            raise damaged(self.path, f"it holds {_start(value)} where seconds should be")
+            raise self._damaged(f"it holds {_start(value)} where seconds should be")
         return float(value)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing; a disk that is full or gone is told with what is safe."""
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"{self.path} cannot be written ({error}). What it already holds is safe: free "
+                "some space or check the disk, then run the same command again"
+            ) from error
+
+    def _check(self) -> None:
+        try:
+            with closing(self._connection.execute("PRAGMA quick_check(1)")) as found:
+                verdict = str(found.fetchone()[0])
+        except sqlite3.Error as error:
+            verdict = str(error)
+        if verdict != "ok":
+            raise self._damaged(verdict)
+
+    def _complete(self) -> None:
+        """Write the tables of a new file; require those of any other."""
+        version = self._schema_version()
+        if version > SCHEMA_VERSION:
+            raise InvalidInputError(
+                f"{self.path} was written by a newer version of pessimal (format {version}, known "
+                f"up to {SCHEMA_VERSION}); install that version, or pass another folder"
+            )
+        if version == SCHEMA_VERSION:
+            self._require_tables()
+            return
+        with self._transaction():
+            if self._schema_version() == SCHEMA_VERSION:  # another process was faster
+                return
+            for statement in _SCHEMA:
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _require_tables(self) -> None:
+        for table, columns in _COLUMNS.items():
+            described = self._connection.execute(f"PRAGMA table_info({table})")
+            found = {name for (_, name, *_) in described}
+            if not columns <= found:
+                lacking = f"its table {table} lacks {', '.join(sorted(columns - found))}"
+                raise self._damaged(lacking if found else f"it has no table {table}")
+
+    def _schema_version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _damaged(self, reason: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self.path} is damaged ({reason}) and was left as it is; put back a copy of it, or "
+            "move it away to begin anew"
+        )
+
+
+def _create(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise InvalidInputError(
+            f"no store can be made at {path} ({error.strerror}); pass a folder you may write to"
+        ) from error
+
+
+def _recognise(path: Path) -> None:
+    """Read the header without SQLite, which might roll back a journal of somebody else's file."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path} cannot be read ({error.strerror}); check its rights"
+        ) from error
+    application_id = int.from_bytes(header[68:72], "big")
+    if header and (not header.startswith(_MAGIC) or application_id != APPLICATION_ID):
+        raise InvalidInputError(
+            f"{path} is not a store of studies and was left as it is; pass another folder, or move "
+            "the file away"
+        )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw",
+            uri=True,
+            timeout=_SECONDS_FOR_A_LOCK,
+            isolation_level=None,  # transactions are opened by hand
+        )
+    except sqlite3.Error as error:
+        raise InvalidInputError(f"{path} cannot be opened ({error}); check its rights") from error
 
 
 def canonical(configuration: Configuration) -> str:
@@ -272,9 +395,9 @@ def canonical(configuration: Configuration) -> str:
     return _dump(dict(configuration), sort_keys=True)
 
 
-def _keyed(study: Study) -> dict[str, Configuration]:
-    """Return the configurations of a study by their key, each once, in order."""
-    return {canonical(configuration): configuration for configuration in study.configurations}
+def _keyed(configurations: Iterable[Configuration]) -> dict[str, Configuration]:
+    """Return configurations by their key, each once, in order."""
+    return {canonical(configuration): configuration for configuration in configurations}
 
 
 def encode(rows: Sequence[Row]) -> str:
@@ -282,16 +405,23 @@ def encode(rows: Sequence[Row]) -> str:
     return _dump([dict(row) for row in rows])
 
 
-def _is_plain(content: Any) -> bool:
-    return isinstance(content, dict) and all(
-        value is None or isinstance(value, str | int | float) for value in content.values()
+def _dump(value: object, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"))
+
+
+def _are_plain(content: Any) -> bool:
+    """Whether this is a list of objects whose values are plain."""
+    return isinstance(content, list) and all(
+        isinstance(item, dict)
+        and all(value is None or isinstance(value, str | int | float) for value in item.values())
+        for item in content
     )
+
+
+def _is_of_texts(content: Any) -> bool:
+    return isinstance(content, dict) and all(isinstance(v, str) for v in content.values())
 
 
 def _start(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _dump(value: object, *, sort_keys: bool = False) -> str:
-    return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"))

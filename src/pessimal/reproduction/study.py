@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 
 from pessimal.environment import code_version
 
@@ -40,3 +41,13 @@ class Study:
     configurations: tuple[Configuration, ...]
     run: Callable[[Configuration], Sequence[Row]]
     version: Callable[[], str] = code_version
+
+
+def of_factors(function: Callable[..., Sequence[Row]]) -> Callable[[Configuration], Sequence[Row]]:
+    """Let a function of the factors of a study, by name, be called with a configuration."""
+
+    @wraps(function)
+    def run(configuration: Configuration) -> Sequence[Row]:
+        return function(**configuration)
+
+    return run

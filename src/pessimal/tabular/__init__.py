@@ -1,7 +1,6 @@
 """Tables from files: read them, name the rows' two classes, turn columns into features."""
 
-import warnings
-
+from pessimal.moved import renamed
 from pessimal.tabular.columns import Column, ColumnEncoder, Missing, Text, make_column_encoder
 from pessimal.tabular.files import Source, read_source
 from pessimal.tabular.rows import (
@@ -29,11 +28,10 @@ __all__ = [
     "with_labels",
 ]
 
-_FORMER = {"Recipe": "ColumnEncoder", "make_recipe": "make_column_encoder"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _FORMER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{__name__}.{name} is now {_FORMER[name]}", FutureWarning, stacklevel=2)
-    return globals()[_FORMER[name]]
+__getattr__ = renamed(
+    __name__,
+    {
+        "Recipe": "pessimal.tabular.ColumnEncoder",
+        "make_recipe": "pessimal.tabular.make_column_encoder",
+    },
+)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -13,15 +14,15 @@ import pandas as pd
 
 from pessimal.atomic import write_bytes, write_text
 from pessimal.errors import InvalidInputError, StorageError
-from pessimal.report.figures import figure_bytes
 from pessimal.report.frames import flat, markdown_table
-from pessimal.report.page import write_page
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report.page import Plot, Section, Table, figure_bytes, write_page
 from pessimal.reproduction import paper
-from pessimal.reproduction.report.provenance import missing_configurations, provenance
 from pessimal.reproduction.store import STORE_NAME, Store, Summary
 
 PAGE_NAME = "index.html"
+
+Studies = Mapping[str, tuple[pd.DataFrame, Summary]]
+"""Rows and summary by the name of the study."""
 
 
 def write_report(folder: str | Path) -> Path:
@@ -56,7 +57,7 @@ def write_report(folder: str | Path) -> Path:
                 for section in _sections(name, rows, summary):
                     sections.append(_drawn_once(section))
                     _write_parts(folder, name, sections[-1])
-        sections.append(provenance(studies))
+        sections.append(_provenance(studies))
         _write_parts(folder, "all", sections[-1])
         return write_page(folder / PAGE_NAME, "The paper's studies, run again", _LEAD, sections)
     except OSError as error:
@@ -89,51 +90,107 @@ def _readable(name: str, folder: Path) -> Iterator[None]:
 
 def _sections(name: str, rows: pd.DataFrame, summary: Summary) -> Sequence[Section]:
     if rows.empty:
-        return [Section(name, (missing_configurations(name, summary),))]
+        return [Section(name, (_missing(name, summary),))]
     if name in paper.STUDIES:
         first, *others = paper.STUDIES[name].sections(rows)
     else:
         words = f"{len(rows)} rows, all of them in tables/{_file_name(name, 'rows')}.csv."
         first, others = Section(name, (words,)), []
-    if warning := missing_configurations(name, summary):
+    if warning := _missing(name, summary):
         first = replace(first, paragraphs=(warning, *first.paragraphs))
     return [first, *others]
 
 
-def _drawn_once(section: Section) -> Section:
-    """Remember figures, which go to two files and the page."""
-    return replace(
-        section,
-        parts=tuple(
-            replace(part, draw=cache(part.draw)) if isinstance(part, Plot) else part
-            for part in section.parts
+def _missing(name: str, summary: Summary) -> str:
+    """Say how many configurations are missing, and how to get them; nothing when none is."""
+    if not summary.missing:
+        return ""
+    return (
+        f"Not complete: {summary.missing} of {summary.configurations} configurations of the study "
+        f"{name} are missing. To compute them, run again: {summary.runs[-1].command}"
+    )
+
+
+def _provenance(studies: Studies) -> Section:
+    """Say how the rows came about: which commands, on what, in how much time, what is proved."""
+    runs = pd.DataFrame(
+        {
+            "study": name,
+            "configurations": summary.configurations,
+            "missing": summary.missing,
+            "certified": certified(rows, summary.factors),
+            "computing time": _duration(summary.seconds),
+            "elapsed time": _duration(sum(run.elapsed for run in summary.runs)),
+            "begun": summary.runs[0].started,
+            "code version": summary.version,
+        }
+        for name, (rows, summary) in studies.items()
+    )
+    every = [(name, run) for name, (_, summary) in studies.items() for run in summary.runs]
+    commands = pd.DataFrame([{"study": name, "command": run.command} for name, run in every])
+    facts = [fact for _, run in every for fact in run.environment.items()]
+    # Several values of an item when the runs were not made on the same.
+    items = pd.DataFrame(facts, columns=["item", "value"]).drop_duplicates()
+    versions = items.groupby("item", sort=False)["value"].agg("; ".join).reset_index()
+    return Section(
+        "How this was computed",
+        (
+            "Every table and figure of this page is made from the stored rows alone. A "
+            "configuration is one combination of a study's factors and seed. It is certified when "
+            "every optimum in it was proved and checked by a second program. Computing time is "
+            "summed over all workers; elapsed time is what a clock on the wall showed.",
+        ),
+        (
+            Table("runs", "Configurations and times of each study.", runs),
+            Table("commands", "The commands that computed the rows.", commands.drop_duplicates()),
+            Table("versions", "What they ran on.", versions),
         ),
     )
+
+
+def certified(rows: pd.DataFrame, factors: Sequence[str]) -> str:
+    """Count the configurations whose every answer that can be proved is proved.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"seed": [0, 0, 1, 1], "proved": [True, None, True, False]})
+    >>> certified(rows, ["seed"])
+    '1 of 2 (50.0 %)'
+    """
+    if "proved" not in rows:
+        return "–"
+    answers = rows.dropna(subset="proved")
+    flags = answers["proved"].astype(bool).groupby([answers[name] for name in factors]).all()
+    return f"{flags.sum()} of {len(flags)} ({100 * flags.mean():.1f} %)" if len(flags) else "–"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def _drawn_once(section: Section) -> Section:
+    """Remember figures, which go to two files and the page."""
+    parts = (
+        replace(part, draw=cache(part.draw)) if isinstance(part, Plot) else part
+        for part in section.parts
+    )
+    return replace(section, parts=tuple(parts))
 
 
 def _write_parts(folder: Path, study: str, section: Section) -> None:
     for part in section.parts:
         if isinstance(part, Table):
-            _write_table(folder, study, part)
+            path = _place(folder, "tables", study, part.name)
+            _write_csv(path, part.frame)
+            write_text(path.with_suffix(".md"), markdown_table(part.frame))
         else:
-            _write_figure(folder, study, part)
-
-
-def _write_table(folder: Path, study: str, table: Table) -> None:
-    path = _place(folder, "tables", study, table.name)
-    _write_csv(path, table.frame)
-    write_text(path.with_suffix(".md"), markdown_table(table.frame))
+            path, figure = _place(folder, "figures", study, part.name), part.draw()
+            write_bytes(path.with_suffix(".svg"), figure_bytes(figure, "svg"))
+            write_bytes(path.with_suffix(".png"), figure_bytes(figure, "png"))
 
 
 def _write_csv(path: Path, frame: pd.DataFrame) -> None:
     write_text(path.with_suffix(".csv"), flat(frame).to_csv(index=False, lineterminator="\n"))
-
-
-def _write_figure(folder: Path, study: str, plot: Plot) -> None:
-    path = _place(folder, "figures", study, plot.name)
-    figure = plot.draw()
-    write_bytes(path.with_suffix(".svg"), figure_bytes(figure, "svg"))
-    write_bytes(path.with_suffix(".png"), figure_bytes(figure, "png"))
 
 
 def _place(folder: Path, kind: str, study: str, name: str) -> Path:

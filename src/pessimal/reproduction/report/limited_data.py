@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from pessimal.datasets import load_cancer, load_diabetes, split
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
-from pessimal.reproduction.report.limited_data_figures import Panel, draw_lines, draw_surfaces
+from pessimal.reproduction.report.figures import Panel, draw_lines, draw_surfaces
 from pessimal.reproduction.report.readings import (
     LARGEST,
     SMALLEST,
     Reading,
+    beside_paper,
     by_data,
     compare,
     evaluated,
+    is_of,
     mean_by_data,
+    mean_difference,
     paper_table,
-    pessimistic,
-    printed,
+    readings,
     share,
-    summary,
-    unevaluated,
 )
 from pessimal.tolerances import OPTIMAL_GAP
 
 FLIP = "paper"
-PESSIMISTIC = pessimistic(FLIP)
-EVALUATED = (
-    evaluated(LARGEST, FLIP),
-    evaluated(SMALLEST, FLIP),
-)
-UNEVALUATED = unevaluated(FLIP)
-READINGS = (PESSIMISTIC, *EVALUATED, UNEVALUATED)
-ALIKE = tuple(
-    replace(reading, name=f"evaluated pessimistic{end}", model="pessimistic evaluated")
-    for reading, end in zip(EVALUATED, (", largest box", ", smallest box"), strict=True)
-)
+READINGS = readings(FLIP)
+PESSIMISTIC, *EVALUATED, UNEVALUATED = READINGS
+ALIKE = tuple(evaluated(box, FLIP, view="pessimistic") for box in (LARGEST, SMALLEST))
 """The pessimistic box evaluated as the paper evaluates the optimistic one alone."""
 KEYS = ("data", "n_val", "n_train")
-_DRAW = ["data", "n_val", "n_train", "seed"]
 
 _FOUR_PANELS: tuple[Panel, ...] = (("n_val", 5), ("n_val", 20), ("n_train", 5), ("n_train", 20))
 _FIGURES: Mapping[str, tuple[str, str, tuple[Panel, ...]]] = {
@@ -62,24 +52,17 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
 def _beside_the_paper(rows: pd.DataFrame) -> Section:
     paper = paper_table("a1")
     compared = compare(rows, paper, KEYS, READINGS)
-    differences = summary(compared)
+    of = partial(mean_difference, compared)
     n_draws = rows.groupby(list(KEYS))["seed"].nunique().max()
-    tuned = PESSIMISTIC.rows(rows)
-    largest = compared[compared["reading"] == EVALUATED[0].name]
+    largest = compared[is_of(compared, EVALUATED[0])]
     fewest = largest["n_train"].min()
     off = largest["difference"].abs().groupby(largest["n_train"] == fewest).mean()
     few, more = off.get(True, np.nan), off.get(False, np.nan)
-
-    def of(reading: Reading) -> str:
-        lines = differences[differences["reading"] == reading.name].set_index("data")
-        return by_data(
-            {data: f"{value:.3f}" for data, value in lines["mean_absolute_difference"].items()}
-        )
-
     text = (
         f"Cancer and Diabetes with 5 to 20 rows each to train and to validate on, ε = 0, "
         f"{n_draws} draws of each size, the paper's flip rule, accuracy on the half of the rows "
-        f"that no tuning sees. {share(tuned['proved'])} pessimistic optima are proved.",
+        f"that no tuning sees. {share(PESSIMISTIC.rows(rows)['proved'])} pessimistic optima are "
+        "proved.",
         "Mean absolute difference from the accuracies of Table A1: pessimistic "
         f"{of(PESSIMISTIC)}; optimistic, evaluated in the worst case, {of(EVALUATED[0])} "
         f"with the largest box that shares the optimum and {of(EVALUATED[1])} with the "
@@ -105,69 +88,48 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
         "it does not list; ours are those of Table A1.",
         partial(draw_surfaces, rows, PESSIMISTIC, EVALUATED),
     )
-    tables = (
-        Table("table-1", "Table 1: sizes of the data sets, paper and ours.", _sizes()),
-        Table(
-            "table-a1-pessimistic",
-            "Table A1, pessimistic: mean test accuracy. The standard error is that of our mean.",
-            printed(compared[compared["reading"] == PESSIMISTIC.name], KEYS),
-        ),
-        Table(
-            "table-a1-optimistic",
-            "Table A1, optimistic evaluated in the worst case, in both boxes.",
-            printed(compared[compared["reading"].isin([r.name for r in EVALUATED])], KEYS),
-        ),
-        Table(
-            "table-a1-differences",
-            "Differences from Table A1 over its 16 lines a data set, by reading.",
-            differences,
-        ),
-    )
-    return Section("Limited data, beside the paper", text, (*lines, surfaces, *tables))
+    sizes = Table("table-1", "Table 1: sizes of the data sets, paper and ours.", _sizes())
+    tables = beside_paper(compared, "a1", KEYS, extent=" over its 16 lines a data set,")
+    return Section("Limited data, beside the paper", text, (*lines, surfaces, sizes, *tables))
 
 
 def _sizes() -> pd.DataFrame:
     """Return Table 1 beside what the package ships and draws."""
+    paper = paper_table("1").set_index("data")
     ours = pd.DataFrame(
         {
-            "data": dataset.name,
-            "n_rows": len(dataset.y),
-            "n_test": len(split(dataset.X, dataset.y, 5, 5, seed=0).y_test),
-            "n_features": dataset.X.shape[1],
+            dataset.name: {
+                "n_rows": len(dataset.y),
+                "n_test": len(split(dataset.X, dataset.y, 5, 5, seed=0).y_test),
+                "n_features": dataset.X.shape[1],
+            }
+            for dataset in (load_cancer(), load_diabetes())
         }
-        for dataset in (load_cancer(), load_diabetes())
-    )
-    both = paper_table("1").merge(ours, on="data", suffixes=(" paper", " ours"))
-    sizes = paper_table("1").columns.drop("data")
-    for size in sizes:
-        both[f"{size} difference"] = both[f"{size} ours"] - both[f"{size} paper"]
-    kinds = ("paper", "ours", "difference")
-    return both[["data", *(f"{size} {kind}" for size in sizes for kind in kinds)]]
+    ).T.reindex(paper.index)
+    columns = {
+        f"{size} {kind}": table[size]
+        for size in paper.columns
+        for kind, table in (("paper", paper), ("ours", ours), ("difference", ours - paper))
+    }
+    return pd.DataFrame(columns).reset_index()
 
 
 def _ties_and_worst_cases(rows: pd.DataFrame) -> Section:
-    optimistic = rows[rows["model"] == "optimistic"]
-    one_box = optimistic[optimistic["tie_break"] == SMALLEST]
-    zero = one_box["objective"] <= OPTIMAL_GAP
+    one_box = rows[(rows["model"] == "optimistic") & (rows["tie_break"] == SMALLEST)]
     accuracy = _accuracies(rows)
 
     def lead(first: Reading, second: Reading) -> str:
         return mean_by_data(accuracy[first.name] - accuracy[second.name])
 
     boxes = rows[rows["model"].isin(["optimistic", "pessimistic"])]
-    worst = boxes.groupby(["data", "model", "tie_break"])[
-        ["objective", "worst_flip", "worst_exact", "worst_exact_bound"]
-    ].mean()
-    certified = (
-        boxes.assign(
-            share_exact=boxes["worst_exact_bound"] - boxes["worst_exact"] <= OPTIMAL_GAP,
-            share_proved=boxes["proved"],
-        )
-        .groupby(["data", "model", "tie_break"])[["share_proved", "share_exact"]]
-        .agg(lambda flags: flags.astype(float).mean())
-    )
+    worst_cases = boxes.assign(
+        share_proved=boxes["proved"].astype(float),
+        share_exact=boxes["worst_exact_bound"] - boxes["worst_exact"] <= OPTIMAL_GAP,
+    ).groupby(["data", "model", "tie_break"])
+    columns = ["objective", "worst_flip", "worst_exact", "worst_exact_bound"]
     text = (
-        f"The optimistic optimum is a validation loss of 0 in {share(zero)} draws: many boxes and "
+        f"The optimistic optimum is a validation loss of 0 in "
+        f"{share(one_box['objective'] <= OPTIMAL_GAP)} draws: many boxes and "
         "models share it, and which of them a solver returns is chance. The evaluated accuracy "
         f"with the smallest box less that with the largest is {lead(*reversed(EVALUATED))}"
         ": that much of the optimistic column depends on the tie alone.",
@@ -179,18 +141,13 @@ def _ties_and_worst_cases(rows: pd.DataFrame) -> Section:
         "The flipped worst case is a lower bound on the exact one. The table has both, as means "
         "over all draws, with the share of optima proved and of worst cases that meet their bound.",
     )
-    return Section(
-        "Limited data: ties and exact worst cases",
-        text,
-        (
-            Table(
-                "worst-cases",
-                "Mean validation loss: objective of the view, and worst case of its box by "
-                "flipping and exactly.",
-                worst.join(certified).reset_index(),
-            ),
-        ),
+    table = Table(
+        "worst-cases",
+        "Mean validation loss: objective of the view, and worst case of its box by flipping and "
+        "exactly.",
+        worst_cases[[*columns, "share_proved", "share_exact"]].mean().reset_index(),
     )
+    return Section("Limited data: ties and exact worst cases", text, (table,))
 
 
 def _baselines(rows: pd.DataFrame) -> Section:
@@ -216,24 +173,15 @@ def _baselines(rows: pd.DataFrame) -> Section:
         f"the most accurate is {by_data(best.items())}. The pessimistic model less {PLAIN}, paired "
         f"over the same draws: {mean_by_data(gain[PESSIMISTIC.name])}.",
     )
-    return Section(
-        "Limited data: baselines",
-        text,
-        (
-            Table(
-                "baselines",
-                "Mean test accuracy over all sizes and draws.",
-                table,
-            ),
-        ),
-    )
+    shown = Table("baselines", "Mean test accuracy over all sizes and draws.", table)
+    return Section("Limited data: baselines", text, (shown,))
 
 
 def _accuracies(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line a draw and one column a method."""
     tuned = {reading.name: reading.rows(rows) for reading in (*READINGS, *ALIKE)}
     plain = {name: rows[rows["model"] == name] for name in (PLAIN, *SEARCHED)}
-    methods = {**tuned, **plain}
+    draw = [*KEYS, "seed"]
     return pd.DataFrame(
-        {name: own.set_index(_DRAW)["test_accuracy"] for name, own in methods.items()}
+        {name: own.set_index(draw)["test_accuracy"] for name, own in (tuned | plain).items()}
     )

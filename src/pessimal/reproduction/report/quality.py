@@ -6,30 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report import Plot, Section, Table
+from pessimal.reproduction.report.figures import draw_losses
 from pessimal.reproduction.report.readings import (
-    DATA_NAMES,
     LARGEST,
     SMALLEST,
     SYMBOLS,
     by_data,
     share,
+    share_by_data,
 )
 from pessimal.tolerances import CERTIFICATE, OPTIMAL_GAP
 
-_COLORS = ("#009E73", "#D55E00", "#000000")
-_MARKERS = "os^"
 _SETTING = ["data", "rho_val", "epsilon"]
-_DRAW = [*_SETTING, "seed"]
-
-CURVES = {
-    "flip": ("worst_flip", "objective", "worst case by flipping"),
-    "exact": ("worst_exact", "worst_exact", "exact worst case"),
-}
-"""The optimistic and the pessimistic curve of each panel, and what it shows."""
 
 
 def sections(rows: pd.DataFrame) -> Sequence[Section]:
@@ -48,43 +38,37 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
             "share proved": pessimistic["proved"].astype(float),
         }
     )
-    return (
-        Section(
-            "Solution quality",
-            (*_claims(optimistic, pessimistic), _certified(rows, pessimistic)),
-            (
-                Plot(
-                    "figure-a1",
-                    "Fig. A1 of the paper, and the same with exact worst cases: mean validation "
-                    "loss against ε. Dashed: optimistic box, the largest. Solid: pessimistic. "
-                    "Colours: ρ of the validation rows.",
-                    partial(_draw, optimistic, pessimistic),
-                ),
-                Table(
-                    "losses",
-                    "Mean validation loss over the draws: objective of each view, and worst case "
-                    "of its box by flipping and exactly.",
-                    table.groupby(_SETTING).mean().reset_index().rename(columns=SYMBOLS),
-                ),
-            ),
-        ),
+    figure = Plot(
+        "figure-a1",
+        "Fig. A1 of the paper, and the same with exact worst cases: mean validation loss against "
+        "ε. Dashed: optimistic box, the largest. Solid: pessimistic. Colours: ρ of the validation "
+        "rows.",
+        partial(draw_losses, optimistic, pessimistic),
     )
+    losses = Table(
+        "losses",
+        "Mean validation loss over the draws: objective of each view, and worst case of its box by "
+        "flipping and exactly.",
+        table.groupby(_SETTING).mean().reset_index().rename(columns=SYMBOLS),
+    )
+    text = (*_claims(optimistic, pessimistic), _certified(rows, pessimistic))
+    return (Section("Solution quality", text, (figure, losses)),)
 
 
 def _view(rows: pd.DataFrame, model: str, tie_break: str = SMALLEST) -> pd.DataFrame:
     kept = rows[(rows["model"] == model) & (rows["tie_break"] == tie_break)]
-    return kept.set_index(_DRAW)
+    return kept.set_index([*_SETTING, "seed"])
 
 
 def _claims(optimistic: pd.DataFrame, pessimistic: pd.DataFrame) -> tuple[str, str]:
     """Check what the paper reads from its figure, draw by draw."""
 
     def above(column: str, other: str) -> str:
-        larger = optimistic[column] >= pessimistic[other] - CERTIFICATE
-        return by_data((data, share(flags)) for data, flags in larger.groupby("data"))
+        return share_by_data(optimistic[column] >= pessimistic[other] - CERTIFICATE)
 
     def excess(frame: pd.DataFrame, column: str) -> str:
-        ratio = frame.groupby("data")["worst_exact"].mean() / frame.groupby("data")[column].mean()
+        means = frame.groupby("data")[["worst_exact", column]].mean()
+        ratio = means["worst_exact"] / means[column]
         return by_data((data, f"{value:.2f} times") for data, value in ratio.items())
 
     below = pessimistic["objective"] < optimistic["objective"] - CERTIFICATE
@@ -103,38 +87,10 @@ def _claims(optimistic: pd.DataFrame, pessimistic: pd.DataFrame) -> tuple[str, s
 
 def _certified(rows: pd.DataFrame, pessimistic: pd.DataFrame) -> str:
     met = rows["worst_exact_bound"] - rows["worst_exact"] <= OPTIMAL_GAP
-    proved = by_data((data, share(flags)) for data, flags in pessimistic.groupby("data")["proved"])
     return (
-        f"Pessimistic optima proved: {proved}; the others are the best after "
-        f"{rows['node_limit'].max():,} nodes. Exact worst cases that meet their bound: "
+        f"Pessimistic optima proved: {share_by_data(pessimistic['proved'])}; the others are the "
+        f"best after {rows['node_limit'].max():,} nodes. Exact worst cases that meet their bound: "
         f"{share(met)}. {rows['n_train'].max()} rows to train and {rows['n_val'].max()} to "
         f"validate on, draws: {rows['seed'].nunique()}; the paper names neither its sizes nor its "
         "three radii."
     )
-
-
-def _draw(optimistic: pd.DataFrame, pessimistic: pd.DataFrame) -> Figure:
-    data_sets = list(dict.fromkeys(optimistic.index.get_level_values("data")))
-    optimistic, pessimistic = optimistic.sort_index(), pessimistic.sort_index()
-    figure = Figure(figsize=(5.4 * len(data_sets), 7.6), layout="constrained")
-    axes = figure.subplots(len(CURVES), len(data_sets), squeeze=False)
-    for i, (dashed, solid, name) in enumerate(CURVES.values()):
-        for j, data in enumerate(data_sets):
-            panel = axes[i, j]
-            _curves(panel, optimistic.loc[data, dashed], "--", "optimistic")
-            _curves(panel, pessimistic.loc[data, solid], "-", "pessimistic")
-            panel.set_xlabel("ε")
-            panel.set_ylabel("validation loss (mean hinge)")
-            panel.set_title(f"{DATA_NAMES[data]}, {name}", fontsize="medium")
-            panel.set_ylim(bottom=0.0)
-    axes[0, 0].legend(frameon=False, fontsize="small")
-    return figure
-
-
-def _curves(axes: Axes, losses: pd.Series, line: str, name: str) -> None:
-    means = losses.groupby(["rho_val", "epsilon"]).mean()
-    for (rho, curve), color, marker in zip(
-        means.groupby("rho_val"), _COLORS, _MARKERS, strict=False
-    ):
-        epsilons = curve.index.get_level_values("epsilon")
-        axes.plot(epsilons, curve, line, marker=marker, color=color, label=f"{name}, ρ = {rho:g}")

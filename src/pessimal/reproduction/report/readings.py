@@ -21,6 +21,9 @@ from typing import Literal
 
 import pandas as pd
 
+from pessimal.report import Table
+
+PaperTable = Literal["1", "a1", "a2", "a3"]
 LARGEST, SMALLEST = "largest_box", "smallest_box"
 DATA_NAMES = {"cancer": "Cancer", "diabetes": "Diabetes"}
 SYMBOLS = {
@@ -57,10 +60,10 @@ def pessimistic(flip: str) -> Reading:
     return Reading("pessimistic", "pessimistic", "pessimistic", SMALLEST, flip)
 
 
-def evaluated(tie_break: str, flip: str) -> Reading:
-    """Return the optimistic model evaluated in the worst case."""
-    name = f"evaluated optimistic, {tie_break.replace('_', ' ')}"
-    return Reading(name, "optimistic", "optimistic evaluated", tie_break, flip)
+def evaluated(tie_break: str, flip: str, view: str = "optimistic") -> Reading:
+    """Return the model of a view evaluated in the worst case; the paper's is the optimistic."""
+    name = f"evaluated {view}, {tie_break.replace('_', ' ')}"
+    return Reading(name, "optimistic", f"{view} evaluated", tie_break, flip)
 
 
 def unevaluated(flip: str) -> Reading:
@@ -68,26 +71,24 @@ def unevaluated(flip: str) -> Reading:
     return Reading("optimistic, not evaluated", "optimistic", "optimistic", SMALLEST, flip)
 
 
+def readings(flip: str) -> tuple[Reading, Reading, Reading, Reading]:
+    """Return the pessimistic model, the optimistic one evaluated in both boxes, and as tuned."""
+    boxes = evaluated(LARGEST, flip), evaluated(SMALLEST, flip)
+    return pessimistic(flip), *boxes, unevaluated(flip)
+
+
+def is_of(compared: pd.DataFrame, *readings: Reading) -> pd.Series:
+    """Return which lines are of some readings."""
+    return compared["reading"].isin([reading.name for reading in readings])
+
+
 def compare(
     rows: pd.DataFrame, paper: pd.DataFrame, keys: Sequence[str], readings: Sequence[Reading]
 ) -> pd.DataFrame:
-    """Put mean accuracies beside the paper's.
+    """Put mean accuracies of a study beside a table of the paper, whose lines the keys name.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of a study.
-    paper : DataFrame
-        A table of the paper.
-    keys : sequence of str
-        Columns of both that name a line of the table.
-    readings : sequence of Reading
-
-    Returns
-    -------
-    DataFrame
-        The keys, ``reading``, ``paper``, ``ours``, ``difference``, and ``standard_error`` of the
-        mean over our draws. Lines that only one side has are left out.
+    The standard error is that of the mean over our draws. Lines that only one side has are left
+    out.
 
     Examples
     --------
@@ -122,10 +123,7 @@ def summary(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return one line a key for print: paper, then ours, difference and error of each reading.
-
-    The columns of a reading are headed by its box, if it has one.
-    """
+    """Return one line a key; the columns of a reading are headed by its box, if it has one."""
     names = list(dict.fromkeys(compared["reading"]))
     wide = compared.pivot(index=[*keys, "paper"], columns="reading")
     columns = {
@@ -136,20 +134,44 @@ def printed(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index().rename(columns=SYMBOLS)
 
 
-def paper_table(name: Literal["1", "a1", "a2", "a3"]) -> pd.DataFrame:
-    """Return a table of the paper.
+def beside_paper(
+    compared: pd.DataFrame,
+    name: PaperTable,
+    keys: Sequence[str],
+    setting: str = "",
+    extent: str = "",
+) -> tuple[Table, ...]:
+    """Return a table of the paper beside ours: pessimistic, optimistic, and all differences."""
+    title, (own, *boxes, _) = f"Table {name.upper()}", readings("")
+    return (
+        Table(
+            f"table-{name}-pessimistic",
+            f"{title}, pessimistic{setting}: mean test accuracy. The standard error is that of our "
+            "mean.",
+            printed(compared[is_of(compared, own)], keys),
+        ),
+        Table(
+            f"table-{name}-optimistic",
+            f"{title}, optimistic evaluated in the worst case{setting}, in both boxes.",
+            printed(compared[is_of(compared, *boxes)], keys),
+        ),
+        Table(
+            f"table-{name}-differences",
+            f"Differences from {title}{extent} by reading.",
+            summary(compared),
+        ),
+    )
 
-    Parameters
-    ----------
-    name : {"1", "a1", "a2", "a3"}
-        Its number.
 
-    Returns
-    -------
-    DataFrame
-        Keys first (``data``; ``n_val`` and ``n_train``, or ``rho_val`` and ``rho_test``), then the
-        columns ``pessimistic`` and ``optimistic``, each with its ``_std``; for Table 1 ``n_rows``,
-        ``n_test`` and ``n_features``.
+def mean_difference(compared: pd.DataFrame, reading: Reading) -> str:
+    """Write the mean absolute difference of a reading from the paper on each data set."""
+    own = compared[is_of(compared, reading)]
+    means = own["difference"].abs().groupby(own["data"], sort=False).mean()
+    return by_data((data, f"{value:.3f}") for data, value in means.items())
+
+
+def paper_table(name: PaperTable) -> pd.DataFrame:
+    """Return a table of the paper: its keys, then each view's accuracy and standard deviation.
 
     Examples
     --------
@@ -181,6 +203,11 @@ def share(flags: pd.Series) -> str:
     '2 of 3'
     """
     return f"{int(flags.sum())} of {len(flags)}"
+
+
+def share_by_data(flags: pd.Series) -> str:
+    """Say how many of the flags of each data set, a level of their index, are set."""
+    return by_data((data, share(own)) for data, own in flags.groupby("data"))
 
 
 def mean_by_data(values: pd.Series) -> str:

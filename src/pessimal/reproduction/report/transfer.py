@@ -7,32 +7,21 @@ about 0.86 optimistic, averaged over ε; 0.989 on MNIST and 0.875 on FashionMNIS
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from pessimal.report.parts import Plot, Section, Table
+from pessimal.report import Plot, Section, Table
 from pessimal.reproduction.candidates import PLAIN, SEARCHED
-from pessimal.reproduction.report.readings import (
-    LARGEST,
-    SMALLEST,
-    Reading,
-    evaluated,
-    pessimistic,
-    share,
-    unevaluated,
-)
-from pessimal.reproduction.transfer import FLIP, NETWORK, READINGS, decode
+from pessimal.reproduction.report.figures import draw_accuracies, draw_images
+from pessimal.reproduction.report.readings import readings, share
+from pessimal.reproduction.transfer import FLIP, NETWORK, READINGS
 from pessimal.tolerances import CERTIFICATE
 
-PESSIMISTIC = pessimistic(FLIP)
-EVALUATED = (evaluated(LARGEST, FLIP), evaluated(SMALLEST, FLIP))
-UNEVALUATED = unevaluated(FLIP)
-TUNED = (PESSIMISTIC, *EVALUATED, UNEVALUATED)
+TUNED = readings(FLIP)
+PESSIMISTIC, *EVALUATED, UNEVALUATED = TUNED
 PAPER_TUNED = {"pessimistic": 0.97, "optimistic": 0.86}
 PAPER_NETWORK = {"digits": 0.989, "fashion": 0.875}
 _DRAW = ["extractor_seed", "seed"]
@@ -45,23 +34,10 @@ _DIGITS = {
 }
 READING_NAMES = {"fashion": "Fashion-MNIST", "mnist": "MNIST"}
 MOST_IMAGES = 12
-_STYLES = (("#000000", "o-"), ("#0072B2", "s-"), ("#56B4E9", "D--"))
-_GREY = "#777777"
-_AXES = (("epsilon", "delta", "ε (δ = 0)"), ("delta", "epsilon", "δ (ε = 0)"))
 
 
 def sections(rows: pd.DataFrame) -> Sequence[Section]:
-    """Make the report's sections from the rows of the study.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        One line a row, with the columns of its configuration and its own.
-
-    Returns
-    -------
-    sequence of Section
-    """
+    """Make the report from the rows of the study, each with the columns of its configuration."""
     # A run that was stopped may not have the configurations that bring these columns.
     rows = rows.reindex(columns=rows.columns.union(_ONCE_A_DRAW, sort=False))
     return (_beside_the_paper(rows), _tolerances(rows))
@@ -84,25 +60,19 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
         f"{PAPER_NETWORK['fashion']}).",
         *(_comparison(here.set_index("method"), str(name)) for name, here in by_origin),
     )
-    return Section(
-        "Transfer, beside the paper",
-        text,
-        (
-            Plot(
-                "figure-6",
-                "Fig. 6 of the paper, and the same against δ: mean test accuracy on Fashion-MNIST "
-                "with standard errors over draws and networks. Dotted: the paper's averages.",
-                partial(draw_accuracies, rows, TUNED[:3], PAPER_TUNED, PLAIN),
-            ),
-            Table(
-                "transfer",
-                "Mean test accuracy on Fashion-MNIST, averaged over ε as in the paper's text. "
-                "Standard errors over draws and networks; all share one test set.",
-                table.round(3),
-            ),
-            *_gallery(rows),
-        ),
+    curves = Plot(
+        "figure-6",
+        "Fig. 6 of the paper, and the same against δ: mean test accuracy on Fashion-MNIST with "
+        "standard errors over draws and networks. Dotted: the paper's averages.",
+        partial(draw_accuracies, rows, TUNED[:3], PAPER_TUNED, PLAIN, READING_NAMES),
     )
+    accuracies = Table(
+        "transfer",
+        "Mean test accuracy on Fashion-MNIST, averaged over ε as in the paper's text. Standard "
+        "errors over draws and networks; all share one test set.",
+        table.round(3),
+    )
+    return Section("Transfer, beside the paper", text, (curves, accuracies, *_gallery(rows)))
 
 
 def _accuracies(rows: pd.DataFrame) -> pd.DataFrame:
@@ -116,17 +86,11 @@ def _accuracies(rows: pd.DataFrame) -> pd.DataFrame:
         ]
         for name, paper, kept in methods:
             draws = kept.groupby(_DRAW)["test_accuracy"].mean()
-            lines.append(
-                {
-                    "tuned on": READING_NAMES[str(reading)],
-                    "method": name,
-                    "paper": paper,
-                    "ours": draws.mean(),
-                    "difference": None if paper is None else draws.mean() - paper,
-                    "standard error": draws.sem(),
-                }
-            )
-    return pd.DataFrame(lines).astype({"paper": float, "difference": float})
+            lines.append((READING_NAMES[str(reading)], name, paper, draws.mean(), draws.sem()))
+    columns = ["tuned on", "method", "paper", "ours", "standard error"]
+    table = pd.DataFrame(lines, columns=columns).astype({"paper": float})
+    table.insert(4, "difference", table["ours"] - table["paper"])
+    return table
 
 
 def _comparison(here: pd.DataFrame, origin: str) -> str:
@@ -147,16 +111,13 @@ def _gallery(rows: pd.DataFrame) -> tuple[Plot, ...]:
     images = stored_images(shown)
     if not images:
         return ()
-    return (
-        Plot(
-            "transfer-images",
-            "Test images that the evaluated optimistic model (smallest box, no tolerance, tuned on "
-            f"{READING_NAMES[READINGS[0]]}) gets wrong and the pessimistic one right, with their "
-            f"class: 1 trouser, 7 sneaker. A draw has {shown['rescued'].mean():.0f} of them in the "
-            f"mean, and {shown['lost'].mean():.0f} the other way round.",
-            partial(draw_images, images),
-        ),
+    caption = (
+        "Test images that the evaluated optimistic model (smallest box, no tolerance, tuned on "
+        f"{READING_NAMES[READINGS[0]]}) gets wrong and the pessimistic one right, with their "
+        f"class: 1 trouser, 7 sneaker. A draw has {shown['rescued'].mean():.0f} of them in the "
+        f"mean, and {shown['lost'].mean():.0f} the other way round."
     )
+    return (Plot("transfer-images", caption, partial(draw_images, images)),)
 
 
 def _tolerances(rows: pd.DataFrame) -> Section:
@@ -188,48 +149,13 @@ def _tolerances(rows: pd.DataFrame) -> Section:
     views = rows[rows["model"].isin(["optimistic", "pessimistic"])]
     keys = ["reading", "epsilon", "delta", "model", "tie_break"]
     table = views.assign(proved=views["proved"].astype(float)).groupby(keys)[columns].mean()
-    return Section(
-        "Transfer: tolerances and proofs",
-        text,
-        (
-            Table(
-                "transfer-tolerances",
-                "Means over draws and networks: objective of the view, its lower bound, the share "
-                "proved, the flipped worst case of the box, test accuracy of the view's own model.",
-                table.reset_index().round(3),
-            ),
-        ),
+    tolerances = Table(
+        "transfer-tolerances",
+        "Means over draws and networks: objective of the view, its lower bound, the share proved, "
+        "the flipped worst case of the box, test accuracy of the view's own model.",
+        table.reset_index().round(3),
     )
-
-
-def draw_accuracies(
-    rows: pd.DataFrame, kinds: Sequence[Reading], paper: Mapping[str, float], baseline: str
-) -> Figure:
-    """Draw a row of panels for each origin of T and V: against ε at δ = 0, against δ at ε = 0."""
-    origins = list(dict.fromkeys(rows["reading"]))
-    figure = Figure(figsize=(10.4, 3.8 * len(origins)), layout="constrained")
-    axes = figure.subplots(len(origins), 2, squeeze=False, sharey="row")
-    for panels, origin in zip(axes, origins, strict=True):
-        here = rows[rows["reading"] == origin]
-        for panel, (varied, fixed, label) in zip(panels, _AXES, strict=True):
-            _curves(panel, here[here[fixed] == 0.0], varied, kinds)
-            plain = here[here["model"] == baseline]["test_accuracy"].mean()
-            panel.axhline(plain, color=_GREY, linestyle="-.", linewidth=1.0, label=baseline)
-            panel.set_xlabel(label)
-            panel.set_title(f"T and V from {READING_NAMES[origin]}", fontsize="medium")
-        for kind, color in ((kinds[0], _STYLES[0][0]), (kinds[1], _STYLES[1][0])):
-            level, name = paper[kind.published], f"{kind.published}, paper"
-            panels[0].axhline(level, color=color, linestyle=":", linewidth=1.0, label=name)
-        panels[0].set_ylabel("test accuracy on Fashion-MNIST")
-    axes[0, 0].legend(frameon=False, fontsize="small")
-    return figure
-
-
-def _curves(axes: Axes, rows: pd.DataFrame, varied: str, kinds: Sequence[Reading]) -> None:
-    for kind, (color, style) in zip(kinds, _STYLES, strict=True):
-        groups = kind.rows(rows).groupby(varied)["test_accuracy"]
-        mean, error = groups.mean(), groups.sem()
-        axes.errorbar(mean.index, mean, error, fmt=style, color=color, capsize=2, label=kind.name)
+    return Section("Transfer: tolerances and proofs", text, (tolerances,))
 
 
 def stored_images(rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -241,17 +167,3 @@ def stored_images(rows: pd.DataFrame) -> list[dict[str, Any]]:
             if place < len(images):
                 found.setdefault(images[place]["index"], images[place])
     return list(found.values())[:MOST_IMAGES]
-
-
-def draw_images(images: Sequence[dict[str, Any]]) -> Figure:
-    """Draw images with their class above."""
-    n_columns = min(6, len(images))
-    n_rows = -(-len(images) // n_columns)
-    figure = Figure(figsize=(1.3 * n_columns, 1.6 * n_rows), layout="constrained")
-    axes = figure.subplots(n_rows, n_columns, squeeze=False)
-    for panel in axes.flat:
-        panel.set_axis_off()
-    for panel, image in zip(axes.flat, images, strict=False):
-        panel.imshow(decode(image), cmap="gray_r", vmin=0, vmax=255)
-        panel.set_title(str(image["label"]), fontsize="medium")
-    return figure

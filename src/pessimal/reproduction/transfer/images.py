@@ -86,11 +86,7 @@ class ImageSet:
 def find_folder(name: str, folder: str | None = None) -> Path | None:
     """Return the folder with the IDX files of a data set, or None if there is none.
 
-    Parameters
-    ----------
-    name : {"mnist", "fashion-mnist"}
-    folder : str, optional
-        Where to look first instead of in the folder that the environment names.
+    The folder given is looked in first, instead of the one that the environment names.
     """
     named = folder or os.environ.get(FOLDER_VARIABLE)
     if named and not Path(named).is_dir():
@@ -107,19 +103,7 @@ def find_folder(name: str, folder: str | None = None) -> Path | None:
 
 @lru_cache(maxsize=2)
 def load_idx(name: str, folder: str | None = None) -> ImageSet:
-    """Read a data set from its IDX files, or from OpenML where there are none.
-
-    Parameters
-    ----------
-    name : {"mnist", "fashion-mnist"}
-    folder : str, optional
-        As in `find_folder`.
-
-    Returns
-    -------
-    ImageSet
-        60,000 images to train on, 10,000 others.
-    """
+    """Read a data set from its IDX files, see `find_folder`, or from OpenML."""
     found = find_folder(name, folder)
     read = _from_openml(name) if found is None else _from_folder(found)
     arrays = []
