@@ -37,10 +37,11 @@ from pessimal.certificate import Certificate, certify
 from pessimal.errors import InvalidInputError
 from pessimal.limits import Limits, Progress
 from pessimal.problem import Mask, hinge
-from pessimal.solution import Outcome, Status
 from pessimal.solve import Solver
+from pessimal.solvers.base import Result, Status
 from pessimal.solvers.minimax.groups import GroupsSpec
 from pessimal.solvers.search import search_optimistic, search_pessimistic
+from pessimal.solvers.search import solver as search_solver
 
 TOLERANCE = 1e-6
 
@@ -389,7 +390,7 @@ class TestFlipByMargin:
         now = 0.0
         monkeypatch.setattr(time, "perf_counter", lambda: now)
 
-        def optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
+        def optimistic(problem: TuningProblem, limits: Limits) -> Result:
             nonlocal now
             given.append(limits.time_limit)
             now += 3.0
@@ -397,12 +398,12 @@ class TestFlipByMargin:
 
         def pessimistic(
             problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
-        ) -> Outcome:
+        ) -> Result:
             given.append(limits.time_limit)
             return search_pessimistic(problem, budget, flipped, replace(limits, node_limit=1))
 
-        monkeypatch.setattr(solving, "search_optimistic", optimistic)
-        monkeypatch.setattr(solving, "search_pessimistic", pessimistic)
+        monkeypatch.setattr(search_solver, "search_optimistic", optimistic)
+        monkeypatch.setattr(search_solver, "search_pessimistic", pessimistic)
         solve_pessimistic(self.problem(), flip="margin", time_limit=10.0)
         assert given == [5.0, 7.0]
 

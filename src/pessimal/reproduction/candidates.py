@@ -31,6 +31,7 @@ from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.reproduction.study import Row, Value
 from pessimal.solution import TuningSolution
 from pessimal.solve import solve_optimistic, solve_pessimistic
+from pessimal.solvers.base import Task
 from pessimal.ties import largest_box
 
 PLAIN = "LogisticRegression()"
@@ -101,14 +102,8 @@ def candidates(
 
 
 def _boxes(solution: TuningSolution) -> dict[str, Vector]:
-    largest = largest_box(
-        solution.problem,
-        solution.budget,
-        solution.flipped,
-        solution.coef,
-        -solution.intercept,
-        solution.box,
-    )
+    task = Task(solution.problem, solution.budget, solution.flipped)
+    largest = largest_box(task, solution.coef, -solution.intercept, solution.box)
     return {"smallest_box": solution.box, "largest_box": largest}
 
 

@@ -17,7 +17,7 @@ from pessimal import (
     worst_case,
 )
 from pessimal.datasets import load_cancer, load_diabetes, paper_split
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 from pessimal.solvers.minimax.groups import GroupsSpec
 
 TOLERANCE = 1e-6

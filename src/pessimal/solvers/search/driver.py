@@ -40,7 +40,7 @@ from pessimal.solvers.search.items import (
 )
 from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
-from pessimal.units import balance
+from pessimal.units import equilibrate
 
 TURNS = ((4, 60), (30, 300), (150, 3000), (400, None))
 """Trials of the heuristic, then nodes of the tree (None: all that are left), in turns."""
@@ -90,7 +90,7 @@ def _searched(
     """Search the parts of the problem in balanced units; answer in the user's."""
     with deferred_interrupts() as interrupts:
         clock = _Clock(limits.time_limit, interrupts)
-        balanced = balance(problem)
+        balanced = equilibrate(problem)
         search = _Search(parts(balanced.problem, clock.watch), limits, clock)
         outcome = search.run()
     return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
