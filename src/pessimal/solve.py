@@ -18,15 +18,7 @@ from pessimal.flip import flip_mask
 from pessimal.limits import AT_ONCE, Callback, Deadline, Limits
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.solution import TuningSolution
-from pessimal.solvers.base import (
-    BaseSolver,
-    Kind,
-    Result,
-    Status,
-    Task,
-    find_solver,
-    weight_spread,
-)
+from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task, find_solver, weight_spread
 from pessimal.solvers.minimax.groups import GroupsSpec, groups_of
 from pessimal.ties import largest_box, smallest_box
 
@@ -65,7 +57,7 @@ def solve_optimistic(
     ----------
     problem : TuningProblem
         Data and limits.
-    method : {"search", "milp"}, default="search"
+    method : {"search", "milp"} or name of a registered solver, default="search"
         The package's own exact search, or the paper's mixed-integer program.
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search needs none.
@@ -176,7 +168,7 @@ def solve_pessimistic(
         task = Task(problem, budget, groups=groups_of(problem, groups))
         result = chosen.solve(task, limits)
     elif isinstance(groups, str) and groups == "each":
-        task, result = _solve_flipped(chosen, problem, budget, flip, limits)
+        task, result = _solve_flipped(chosen, Task(problem, budget), flip, limits)
     else:
         raise InvalidInputError(f"groups is {groups!r}; with inner='flip' it can only be 'each'")
     return _Call(chosen, limits, started).answer(task, result, tie_break)
@@ -209,11 +201,7 @@ def _refuse_with_exact(**given: Any) -> None:
 
 
 def _solve_flipped(
-    solver: BaseSolver,
-    problem: TuningProblem,
-    budget: Budget,
-    flip: ArrayLike | str,
-    limits: Limits,
+    solver: BaseSolver, task: Task, flip: ArrayLike | str, limits: Limits
 ) -> tuple[Task, Result]:
     """Solve the paper's problem; the limits are for it and for the rule that says what to flip."""
     deadline = Deadline.after(limits.time_limit)
@@ -221,10 +209,10 @@ def _solve_flipped(
 
     def hyperplane() -> tuple[Vector, float]:
         nonlocal first
-        first = solver.solve(Task(problem), limits.share(_FLIP_SHARE))
+        first = solver.solve(Task(task.problem), limits.share(_FLIP_SHARE))
         return first.w, first.b
 
-    task = Task(problem, budget, flip_mask(problem, flip, hyperplane))
+    task = replace(task, flipped=flip_mask(task.problem, flip, hyperplane))
     if first is None:
         return task, solver.solve(task, limits)
     limits = limits.rest(deadline, first.nodes)

@@ -33,23 +33,9 @@ from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
 def smallest_box(
     task: Task, w: Vector, b: float, box: Vector, deadline: Deadline = NEVER
 ) -> Vector:
-    """Shrink a box as far as ``(w, b)`` stays inner-optimal.
+    """Shrink a box as far as ``(w, b)``, inner-optimal in it, stays so and can be certified.
 
-    Parameters
-    ----------
-    task : Task
-        The optimistic problem or the paper's pessimistic one.
-    w, b : ndarray of shape (p,), float
-        The model; its score is ``x·w − b``.
-    box : ndarray of shape (p,)
-        A box in which the model is inner-optimal.
-    deadline : Deadline
-        When no further linear program is begun.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        No larger than `box`; `box` itself if none other can be certified.
+    Past the deadline no further linear program is begun.
 
     Examples
     --------
@@ -71,19 +57,9 @@ def smallest_box(
 
 
 def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline = NEVER) -> Vector:
-    """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits.
+    """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits, likewise.
 
-    Parameters
-    ----------
-    task, w, b, box
-        As in `smallest_box`.
-    deadline : Deadline
-        When no further feature is tried.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        A certified box, no smaller than `box`; `box` itself if none other can be certified.
+    Past the deadline no further feature is tried.
 
     Examples
     --------
@@ -92,20 +68,20 @@ def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline
     >>> largest_box(Task(problem), np.array([0.5]), 0.0, np.array([0.5]))
     array([1.])
     """
-    problem = task.problem
-    if (box >= problem.upper).all():
+    upper = task.problem.upper
+    if (box >= upper).all():
         return box
     program = _multipliers(task, w, b, box)
     simplex = WarmProgram(program)
     if not simplex.feasible():
         return box
     enlarged = box.copy()
-    for j in np.flatnonzero(box < problem.upper).tolist():
+    for j in np.flatnonzero(box < upper).tolist():
         if deadline.over:
             break
         simplex.set_row(j, 0.0, 0.0)
         if simplex.feasible():
-            enlarged[j] = problem.upper[j]
+            enlarged[j] = upper[j]
         else:
             simplex.set_row(j, program.row_lower[j], program.row_upper[j])
     return enlarged if _certified(task, w, b, enlarged) else box
@@ -152,23 +128,17 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
     train_cost, train_free = _sides(rows, u, problem.train_weight)
     if flipped is None:
         flip_rows, flip_weight = np.empty((0, len(u))), np.empty(0)
-        multiplier_limits = (1.0, 1.0)
+        least_lam, most_lam = 1.0, 1.0
     else:
         flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
         flip_weight = problem.flipped_weight(flipped)
-        multiplier_limits = (0.0, np.inf if _within_budget(task, w, b, box) else 0.0)
+        least_lam, most_lam = 0.0, np.inf if _within_budget(task, w, b, box) else 0.0
     flip_cost, flip_free = _sides(flip_rows, u, flip_weight)
 
     n_beta, n_alpha = int(train_free.sum()), int(flip_free.sum())
     costs = np.column_stack([flip_cost, train_cost, rows[train_free].T, flip_rows[flip_free].T])
-    shares = np.column_stack(
-        [
-            np.zeros(n_beta),
-            -problem.train_weight[train_free],
-            np.eye(n_beta),
-            np.zeros((n_beta, n_alpha)),
-        ]
-    )
+    shares = np.eye(n_beta, 2 + n_beta + n_alpha, 2)
+    shares[:, 1] = -problem.train_weight[train_free]
     # The reduced cost of a weight on the limit of its box points outwards or is 0, that of one that
     # the box holds at 0 has either sign, any other is 0. The last is that of b.
     on_limit = np.abs(w) >= box - AT_BREAKPOINT
@@ -179,10 +149,8 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
         matrix=np.vstack([costs, shares]),
         row_lower=np.concatenate([least, [0.0], np.full(n_beta, -np.inf)]),
         row_upper=np.concatenate([most, [0.0], np.zeros(n_beta)]),
-        lower=np.concatenate([[1.0, multiplier_limits[0]], np.zeros(n_beta + n_alpha)]),
-        upper=np.concatenate(
-            [[1.0, multiplier_limits[1]], np.full(n_beta, np.inf), flip_weight[flip_free]]
-        ),
+        lower=np.concatenate([[1.0, least_lam], np.zeros(n_beta + n_alpha)]),
+        upper=np.concatenate([[1.0, most_lam], np.full(n_beta, np.inf), flip_weight[flip_free]]),
     )
 
 

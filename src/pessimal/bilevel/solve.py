@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from pessimal.errors import InvalidInputError, SolverError
 from pessimal.limits import Deadline, Limits, is_number
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
-from pessimal.problem import Mask, TuningProblem, Vector, margin_rows
+from pessimal.problem import Mask, Vector, margin_rows
 from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task
 from pessimal.solvers.search.solver import SearchSolver
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP, WEIGHT_SPREAD_OF_PROGRAMS
@@ -89,8 +90,7 @@ class MilpSolver(BaseSolver):
         return replace(result, w=result.w / scaled.factor, box=result.box / scaled.factor)
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
+class _Point(NamedTuple):
     w: Vector
     b: float
     box: Vector
@@ -205,7 +205,7 @@ class _Run:
             x = WarmProgram(bilevel.program.with_integers_fixed(x)).minimise()
         w_bar, w, b = (x[bilevel.columns[name]] for name in ("w_bar", "w", "b"))
         box = np.clip(w_bar, self.problem.lower, self.problem.upper)
-        return _point(self.problem, np.clip(w, -box, box), float(b[0]), box)
+        return self._point(np.clip(w, -box, box), float(b[0]), box)
 
     def _respond(self, box: Vector) -> _Point:
         """Return a point of the bilevel problem with this box: always there, seldom the best."""
@@ -216,12 +216,14 @@ class _Run:
             rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
             weight = problem.flipped_weight(flipped)
         u = near_optimal(problem, box, self.task.budget, rows).minimise(hinge_cost=weight)
-        return _point(problem, u[:-1], float(u[-1]), box)
+        return self._point(u[:-1], float(u[-1]), box)
+
+    def _point(self, w: Vector, b: float, box: Vector) -> _Point:
+        return _Point(w, b, box, self.problem.val_loss(w, b))
 
     def _certified(self, point: _Point) -> bool:
-        w, b, box = point.w, point.b, point.box
-        budget, flipped = self.task.budget, self.task.flipped
-        return bool(certify(self.problem, budget, flipped, box, w, b, point.objective).ok)
+        w, b, box, objective = point
+        return certify(self.problem, self.task.budget, self.task.flipped, box, w, b, objective).ok
 
     def _conflict(self, bilevel: SingleLevel, point: _Point) -> Mask | None:
         """Return complementarities that forbid the multipliers of a point, if it has none."""
@@ -243,7 +245,7 @@ class _Run:
             return replace(result, status=Status.INTERRUPTED)
         if other.status is Status.INTERRUPTED:
             result = replace(result, status=Status.INTERRUPTED)
-        point = _point(self.problem, other.w, other.b, other.box)
+        point = self._point(other.w, other.b, other.box)
         if point.objective >= result.lower_bound - OPTIMAL_GAP or not self._certified(point):
             return result
         note = (
@@ -280,7 +282,3 @@ class _Run:
             nodes=sum(state.nodes for state in states),
             notes=tuple(notes),
         )
-
-
-def _point(problem: TuningProblem, w: Vector, b: float, box: Vector) -> _Point:
-    return _Point(w=w, b=b, box=box, objective=problem.val_loss(w, b))

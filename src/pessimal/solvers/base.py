@@ -71,8 +71,7 @@ class Result:
 class BaseSolver(ABC):
     """A solver of some kinds of task; a subclass has a name, the kinds, and `_solve`.
 
-    The options are those of the mixed-integer program; a solver that has no use for them refuses
-    all but the defaults.
+    The options are those of mixed-integer programs; who has no use for them takes the defaults.
     """
 
     name: ClassVar[str]
@@ -111,13 +110,8 @@ class BaseSolver(ABC):
             return result
         spread = weight_spread(task.problem)
         note = f"training weights differ by a factor of {spread:.0e}, too much for a proof"
-        optimal = result.status is Status.OPTIMAL
-        return replace(
-            result,
-            lower_bound=0.0,
-            status=Status.NOT_PROVED if optimal else result.status,
-            notes=(*result.notes, note),
-        )
+        status = Status.NOT_PROVED if result.status is Status.OPTIMAL else result.status
+        return replace(result, lower_bound=0.0, status=status, notes=(*result.notes, note))
 
     def can_prove(self, problem: TuningProblem) -> bool:
         """Whether tolerances, which are absolute, suit multipliers as small as the weights."""
@@ -134,8 +128,6 @@ def weight_spread(problem: TuningProblem) -> float:
     return float(weight.max() / weight[weight > 0.0].min())
 
 
-Solver = TypeVar("Solver", bound=type[BaseSolver])
-
 _SOLVERS: dict[str, type[BaseSolver] | str] = {
     "search": "pessimal.solvers.search.solver:SearchSolver",
     "milp": "pessimal.bilevel.solve:MilpSolver",
@@ -143,8 +135,10 @@ _SOLVERS: dict[str, type[BaseSolver] | str] = {
 }
 """By name; as text, "module:class", until first asked for, so that importing stays quick."""
 
+S = TypeVar("S", bound=type[BaseSolver])
 
-def register_solver(solver: Solver) -> Solver:
+
+def register_solver(solver: S) -> S:
     """Make a solver available by its name; a class decorator."""
     _SOLVERS[solver.name] = solver
     return solver
@@ -168,6 +162,5 @@ def _load(name: str) -> type[BaseSolver]:
     found = _SOLVERS[name]
     if isinstance(found, str):
         module, _, class_name = found.partition(":")
-        found = getattr(importlib.import_module(module), class_name)
-        _SOLVERS[name] = found
+        found = _SOLVERS[name] = getattr(importlib.import_module(module), class_name)
     return found
