@@ -13,7 +13,7 @@ from pessimal.errors import InvalidInputError
 from pessimal.limits import Limits
 from pessimal.near_optimal import least_loss
 from pessimal.solvers import base
-from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task, find_solver
+from pessimal.solvers.base import BaseSolver, Result, Status, Task, find_solver
 
 PROBLEM = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
 
@@ -26,7 +26,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> type[BaseSolver]:
     @base.register_solver
     class Toy(BaseSolver):
         name = "toy"
-        kinds = frozenset[Kind](("optimistic",))
+        kinds = ("optimistic",)
 
         def _solve(self, task: Task, limits: Limits) -> Result:  # noqa: ARG002
             trained = least_loss(task.problem, task.problem.upper)

@@ -39,7 +39,7 @@ from pessimal.limits import Deadline, Limits, is_number
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.problem import Mask, Vector, margin_rows
-from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task
+from pessimal.solvers.base import BaseSolver, Result, Status, Task
 from pessimal.solvers.search.solver import SearchSolver
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP, WEIGHT_SPREAD_OF_PROGRAMS
 from pessimal.units import equilibrate
@@ -65,7 +65,7 @@ class MilpSolver(BaseSolver):
     """
 
     name = "milp"
-    kinds = frozenset[Kind](("optimistic", "pessimistic"))
+    kinds = ("optimistic", "pessimistic")
     reports_progress = False
     largest_weight_spread = WEIGHT_SPREAD_OF_PROGRAMS
 
@@ -77,11 +77,7 @@ class MilpSolver(BaseSolver):
             )
         self.backend_name = solver
         self.multiplier_cap = float(cap)
-
-    @property
-    def label(self) -> str:
-        """The method and its solver."""
-        return f"{self.name} ({self.backend_name})"
+        self.label = f"{self.name} ({solver})"
 
     def _solve(self, task: Task, limits: Limits) -> Result:
         scaled = equilibrate(task.problem)

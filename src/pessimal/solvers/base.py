@@ -75,7 +75,7 @@ class BaseSolver(ABC):
     """
 
     name: ClassVar[str]
-    kinds: ClassVar[frozenset[Kind]]
+    kinds: ClassVar[tuple[Kind, ...]]
     reports_progress: ClassVar[bool] = True
     largest_weight_spread: ClassVar[float] = WEIGHT_SPREAD
 
@@ -90,11 +90,7 @@ class BaseSolver(ABC):
                 f"multiplier_cap is {multiplier_cap!r} but only method='milp' has a cap; leave it "
                 "out"
             )
-
-    @property
-    def label(self) -> str:
-        """What a solution calls the method."""
-        return self.name
+        self.label = self.name  # what a solution calls the method
 
     def solve(self, task: Task, limits: Limits) -> Result:
         """Solve a task within limits; what the training weights leave unproved is said to be."""

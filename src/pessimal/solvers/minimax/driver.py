@@ -26,7 +26,7 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.limits import Limits
 from pessimal.problem import Vector
-from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task
+from pessimal.solvers.base import BaseSolver, Result, Status, Task
 from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.line import minimise_on_line
@@ -65,7 +65,7 @@ class WorstCaseSolver(BaseSolver):
     """Finds the box, in groups, whose exact worst case is smallest."""
 
     name = "worst case"
-    kinds = frozenset[Kind](("worst case",))
+    kinds = ("worst case",)
 
     def _solve(self, task: Task, limits: Limits) -> Result:
         groups = task.groups

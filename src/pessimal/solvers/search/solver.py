@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pessimal.limits import Limits
-from pessimal.solvers.base import BaseSolver, Kind, Result, Task
+from pessimal.solvers.base import BaseSolver, Result, Task
 from pessimal.solvers.search.driver import search_optimistic, search_pessimistic
 
 
@@ -11,7 +11,7 @@ class SearchSolver(BaseSolver):
     """Branch and bound on complementarities, with no big-M and no solver but its own."""
 
     name = "search"
-    kinds = frozenset[Kind](("optimistic", "pessimistic"))
+    kinds = ("optimistic", "pessimistic")
 
     def _solve(self, task: Task, limits: Limits) -> Result:
         if task.flipped is None:
