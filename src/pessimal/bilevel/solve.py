@@ -56,6 +56,7 @@ class MilpSolver(BaseSolver):
 
     Examples
     --------
+    >>> from pessimal import TuningProblem
     >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[2.0], [-2.0]], [1, -1])
     >>> for flipped in (None, np.array([True, True])):
     ...     result = MilpSolver("highs").solve(Task(problem, flipped=flipped), Limits())
