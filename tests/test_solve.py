@@ -149,9 +149,9 @@ class TestWorstAndBestCase:
         self, problem: TuningProblem, data: st.DataObject
     ) -> None:
         box = data.draw(boxes(problem))
-        by_relative = [worst_case(problem, box, Budget(relative=e)).value for e in (0.0, 0.2, 1.0)]
-        by_absolute = [worst_case(problem, box, Budget(absolute=d)).value for d in (0.0, 0.1, 0.5)]
-        for values in (by_relative, by_absolute):
+        by_epsilon = [worst_case(problem, box, Budget(epsilon=e)).value for e in (0.0, 0.2, 1.0)]
+        by_delta = [worst_case(problem, box, Budget(delta=d)).value for d in (0.0, 0.1, 0.5)]
+        for values in (by_epsilon, by_delta):
             assert (np.diff(values) >= -TOLERANCE).all()
 
     @settings(max_examples=20)
@@ -193,8 +193,8 @@ class TestPropositions:
         optimistic = solve_optimistic(problem)
         tried = [*grid_of_boxes(problem, 11), optimistic.box]
         previous = optimistic.objective
-        for relative in (0.0, 0.2, 1.0):
-            budget = Budget(relative=relative)
+        for epsilon in (0.0, 0.2, 1.0):
+            budget = Budget(epsilon=epsilon)
             least = min(worst_case(problem, box, budget).value for box in tried)
             assert previous <= least + TOLERANCE
             assert least <= worst_case(problem, optimistic.box, budget).value + TOLERANCE
@@ -330,7 +330,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"budget": 0.2}, r"budget is 0.2; pass a Budget, such as Budget\(relative=0.2\)"),
+            ({"budget": 0.2}, r"budget is 0.2; pass a Budget, such as Budget\(epsilon=0.2\)"),
             ({"multiplier_cap": 5.0}, "multiplier_cap is 5.0 but only method='milp'"),
             ({"method": "milp", "multiplier_cap": -5}, "multiplier_cap is -5; pass a positive"),
             (

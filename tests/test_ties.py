@@ -130,7 +130,7 @@ def test_a_budget_stops_the_shrinking_where_the_copy_needs_room() -> None:
     # One feature, T at ±1: in a box r ≤ 1, L_T* = 1 − r. The flipped point at 0 wants b large.
     # δ = 0.2 and r = 0.8 allow L_T = 0.4, all of it used.
     problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [1])
-    budget, flipped, box = Budget(absolute=0.2), np.array([True]), np.array([0.8])
+    budget, flipped, box = Budget(delta=0.2), np.array([True]), np.array([0.8])
     flip = worst_case(problem, box, budget, method="flip", flipped=flipped)
     w, b = flip.coef, -flip.intercept
     assert problem.train_loss(w, b) == pytest.approx(0.4, abs=1e-7)
@@ -144,7 +144,7 @@ def test_shrinking_stops_between_the_model_and_the_given_box() -> None:
     # model with L_T ≤ 0.5 of least score at (2, 0). δ = 0.2 asks for r + s ≥ 0.7.
     X = [[-1.0, -1.0], [1.0, 1.0]]
     problem = TuningProblem(X, [-1, 1], [[2.0, 0.0]], [1])
-    budget, flipped, box = Budget(absolute=0.2), np.array([True]), np.array([0.4, 0.4])
+    budget, flipped, box = Budget(delta=0.2), np.array([True]), np.array([0.4, 0.4])
     w, b = np.array([0.1, 0.4]), 0.5
     assert certified(problem, budget, flipped, w, b, box)
     assert smallest_box(Task(problem, budget, flipped), w, b, box) == pytest.approx([0.3, 0.4])

@@ -145,10 +145,10 @@ def solve_pessimistic(
     Examples
     --------
     >>> problem = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
-    >>> solution = solve_pessimistic(problem, Budget(relative=0.2))
+    >>> solution = solve_pessimistic(problem, Budget(epsilon=0.2))
     >>> solution.proved, bool(solution.objective <= solution.exact_worst_case.value + 1e-9)
     (True, True)
-    >>> true = solve_pessimistic(problem, Budget(relative=0.2), inner="exact", groups="one")
+    >>> true = solve_pessimistic(problem, Budget(epsilon=0.2), inner="exact", groups="one")
     >>> true.proved, bool(true.objective <= solution.exact_worst_case.value)
     (True, True)
     """
@@ -158,7 +158,7 @@ def solve_pessimistic(
     chosen = _solver("pessimistic", method, solver, tie_break, multiplier_cap)
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidInputError(
-            f"budget is {budget!r}; pass a Budget, such as Budget(relative=0.2), or None"
+            f"budget is {budget!r}; pass a Budget, such as Budget(epsilon=0.2), or None"
         )
     budget = Budget() if budget is None else budget
     limits = Limits.read(time_limit, node_limit, callback, seed)

@@ -100,7 +100,7 @@ def _least_share(task: Task, w: Vector, b: float, held: Vector, box: Vector) -> 
     problem, budget = task.problem, task.budget
     models = BoxModels(problem, box)
     # At t = 1 the condition holds but for rounding; the maximum makes it hold exactly.
-    needed = (problem.train_loss(w, b) - budget.absolute) / (1.0 + budget.relative)
+    needed = (problem.train_loss(w, b) - budget.delta) / (1.0 + budget.epsilon)
     models.limit_training(max(needed, models.least_loss().value))
     p, n_columns = problem.n_features, len(models.program.cost)
     within = np.zeros((2 * p, n_columns + 1))

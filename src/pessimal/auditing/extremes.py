@@ -89,8 +89,8 @@ class Extremes:
         reference: LinearModel,
     ) -> None:
         self.problem, self.box = problem, box
-        self.budgets = [replace(budget, relative=epsilon) for epsilon in grid]
-        self.here = grid.index(budget.relative)
+        self.budgets = [replace(budget, epsilon=epsilon) for epsilon in grid]
+        self.here = grid.index(budget.epsilon)
         self.rows = margin_rows(problem.X_val, np.ones(problem.n_val))
         scores = problem.X_val @ reference.coef + reference.intercept
         self.predicted = np.where(scores > 0.0, 1.0, -1.0)

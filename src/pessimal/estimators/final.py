@@ -66,7 +66,7 @@ def mean(
     Examples
     --------
     >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [-1])
-    >>> w, b = mean(problem, np.ones(1), Budget(absolute=0.2), np.random.RandomState(0))
+    >>> w, b = mean(problem, np.ones(1), Budget(delta=0.2), np.random.RandomState(0))
     >>> problem.train_loss(w, b) <= 0.2
     True
     """

@@ -132,7 +132,7 @@ def tune_shared_box(
     Examples
     --------
     >>> fold = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
-    >>> shared = tune_shared_box([fold, fold], Budget(relative=0.2))
+    >>> shared = tune_shared_box([fold, fold], Budget(epsilon=0.2))
     >>> bool(shared.lower_bound <= shared.value), shared.proved
     (True, False)
     """

@@ -79,7 +79,7 @@ def _run(*, rho_val: float, epsilon: float, node_limit: int, **instance: Any) ->
     attack = evasion(draw(**instance), rho_val, node_limit)
     problem = attack.problem
     tuned = candidates(
-        problem, Budget(relative=epsilon), flips=FLIPS, node_limit=node_limit, exact=False
+        problem, Budget(epsilon=epsilon), flips=FLIPS, node_limit=node_limit, exact=False
     )
     # The first candidate is the optimistic model itself. Baselines know no ε: once is enough.
     models = tuned if epsilon > 0.0 else [*tuned, *baselines(problem)]

@@ -39,6 +39,6 @@ def run(configuration: Configuration) -> Sequence[Row]:
 def _run(*, rho_val: float, epsilon: float, node_limit: int, **instance: Any) -> Sequence[Row]:
     problem = evasion(draw(**instance), rho_val, node_limit).problem
     models = candidates(
-        problem, Budget(relative=epsilon), flips=("margin",), node_limit=node_limit, exact=True
+        problem, Budget(epsilon=epsilon), flips=("margin",), node_limit=node_limit, exact=True
     )
     return [model.columns for model in models if "evaluated" not in str(model.columns["model"])]

@@ -169,7 +169,7 @@ class WorstCaseOracle:
         training = self.cases.train(box)
         limit = self.problem.training_limit(self.budget, training.loss)
         loss = self.cases.scenario(box, limit, active)
-        limit_rates = (1.0 + self.budget.relative) * training.rates
+        limit_rates = (1.0 + self.budget.epsilon) * training.rates
         return loss.value, self.groups.rates(h, loss.box_rates - loss.limit_rate * limit_rates)
 
     def prove(self, bound: float) -> None:

@@ -72,7 +72,7 @@ def search_pessimistic(
 def _pessimistic_parts(
     problem: TuningProblem, budget: Budget, flipped: Mask, seed: int, watch: Watch
 ) -> list[_Part]:
-    if budget.relative == 0.0 and budget.absolute == 0.0:
+    if budget.epsilon == 0.0 and budget.delta == 0.0:
         return [_part(problem, weighted_conditions(problem, flipped), None, seed, watch)]
     condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
     conditions = weighted_conditions(
