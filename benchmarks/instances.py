@@ -44,7 +44,7 @@ class Instance:
     @property
     def budget(self) -> Budget:
         """ε, as the package takes it."""
-        return Budget(relative=self.epsilon)
+        return Budget(epsilon=self.epsilon)
 
     def problem(self) -> TuningProblem:
         """Draw the data."""

@@ -45,9 +45,9 @@ from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.reproduction.candidates import PLAIN, Candidate, baselines
 from pessimal.reproduction.instances import DATA_SETS, LOADERS, draw, tuning_problem
 from pessimal.solvers.minimax.driver import START_NODES
-from pessimal.solvers.minimax.evaluations import Evaluations
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.line import breakpoints
+from pessimal.solvers.minimax.oracle import WorstCaseOracle
 
 Found = list[dict[str, Any]]
 
@@ -188,12 +188,12 @@ def jumps(at: Mapping[str, Any]) -> Found:
     """Step away from every breakpoint, on either side."""
     problem = tuning_problem(draw(at["data"], at["n_rows"], at["n_rows"], at["seed"]))
     groups = groups_of(problem, "one")
-    evaluations = Evaluations(problem, Budget(), groups, Limits())
+    oracle = WorstCaseOracle(problem, Budget(), groups, Limits())
 
     def worst(h: float) -> float:
-        return evaluations.at(np.clip([h], groups.lower, groups.upper)).value
+        return oracle.at(np.clip([h], groups.lower, groups.upper)).value
 
-    values = {h: worst(h) for h in breakpoints(evaluations)}
+    values = {h: worst(h) for h in breakpoints(oracle)}
 
     def change(step: float) -> float:
         sides: Sequence[float] = (-step, step)

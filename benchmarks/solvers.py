@@ -150,7 +150,7 @@ for _ in range(6):
     if view == "optimistic":
         solution = solve_optimistic(problem)
     else:
-        solution = solve_pessimistic(problem, Budget(relative=epsilon))
+        solution = solve_pessimistic(problem, Budget(epsilon=epsilon))
     seconds.append(time.process_time() - began)
 import resource  # only now, so that nothing of it counts
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

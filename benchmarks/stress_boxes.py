@@ -38,8 +38,8 @@ def near_optimal(
     case: Case, box: Point | None = None, relative: float | None = None
 ) -> NearOptimalSet:
     """Members in the box of the case, or another one, for its budget, or another ε."""
-    epsilon = case.budget.relative if relative is None else relative
-    return NearOptimalSet(case.train, box or exact(case.box), epsilon, case.budget.absolute)
+    epsilon = case.budget.epsilon if relative is None else relative
+    return NearOptimalSet(case.train, box or exact(case.box), epsilon, case.budget.delta)
 
 
 def judge_maximum(
@@ -148,8 +148,8 @@ def ask_audit(case: Case, findings: Findings) -> None:
             case.X_val * case.scale,
             case.y_val,
             box=case.limits,
-            epsilon=case.budget.relative,
-            delta=case.budget.absolute,
+            epsilon=case.budget.epsilon,
+            delta=case.budget.delta,
             epsilons=(0.0, 0.3),
             time_limit=limit,
         )
@@ -165,7 +165,7 @@ def ask_audit_estimator(case: Case, findings: Findings) -> None:
     model = LogisticRegression().fit([[0.0] * len(case.box), [1.0] * len(case.box)], [-1.0, 1.0])
     model.coef_[0] = case.limits * case.rng.choice((-1.0, -0.5, 0.5, 1.0), len(case.box))
     model.intercept_[0] = case.rng.integers(-4, 5) / 2.0
-    epsilon = case.budget.relative
+    epsilon = case.budget.epsilon
     report = audit_estimator(
         model, X_train, case.y_train, X_val, case.y_val, epsilon=epsilon, epsilons=()
     )

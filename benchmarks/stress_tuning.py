@@ -134,7 +134,7 @@ def _judge_flip(
         solution = solve(case.problem, case.budget, tie_break=tie_break, **options)
         assert solution.flipped is not None
         flipped = case.val.flipped(solution.flipped.tolist())
-        free = case.budget.relative == case.budget.absolute == 0.0
+        free = case.budget.epsilon == case.budget.delta == 0.0
         truth = pessimistic_value(case.train, case.val, flipped, lower, upper) if free else None
         with findings.limited(nodes is not None):
             u = _judge_solution(case, findings, solution, truth)

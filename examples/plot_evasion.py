@@ -37,7 +37,7 @@ for seed in DRAWS:
     X, y = np.vstack([data.X_train, data.X_val]), np.append(data.y_train, data.y_val)
     logistic = LogisticRegression().fit(X, y)
     optimistic = solve_optimistic(problem)
-    pessimistic = solve_pessimistic(problem, Budget(relative=0.2))
+    pessimistic = solve_pessimistic(problem, Budget(epsilon=0.2))
     models = (
         (logistic.coef_[0], logistic.intercept_[0]),
         (optimistic.coef, optimistic.intercept),

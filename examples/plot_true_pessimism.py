@@ -22,7 +22,7 @@ from pessimal import Budget, TuningProblem, load_cancer, solve_pessimistic, wors
 from pessimal.datasets import paper_split
 from pessimal.near_optimal import least_loss
 
-BUDGET = Budget(relative=0.2)
+BUDGET = Budget(epsilon=0.2)
 H = np.linspace(0.0, 1.0, 251)
 
 data = paper_split(load_cancer(), n_train=20, n_val=20, seed=3)

@@ -36,10 +36,10 @@ for seed in DRAWS:
     problem = TuningProblem(data.X_train, data.y_train, data.X_val, data.y_val)
     boxes = {
         "optimistic": solve_optimistic(problem).box,
-        "pessimistic": solve_pessimistic(problem, Budget(relative=0.2)).box,
+        "pessimistic": solve_pessimistic(problem, Budget(epsilon=0.2)).box,
     }
     for view, box in boxes.items():
-        losses = [worst_case(problem, box, Budget(relative=e)).value for e in EPSILONS]
+        losses = [worst_case(problem, box, Budget(epsilon=e)).value for e in EPSILONS]
         worst[view].append(losses)
 
 # %%

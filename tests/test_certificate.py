@@ -78,7 +78,7 @@ def test_the_flipping_program_of_any_budget_above_the_least_is_accepted(
 ) -> None:
     # The outer level may pick a poor copy, which is a larger budget.
     box, flipped = data.draw(boxes(problem)), data.draw(flip_masks(problem))
-    larger = Budget(budget.relative, budget.absolute + data.draw(st.sampled_from((0.0, 0.3))))
+    larger = Budget(budget.epsilon, budget.delta + data.draw(st.sampled_from((0.0, 0.3))))
     flip = worst_case(problem, box, larger, inner="flip", flip=flipped)
     assert certify(problem, budget, flipped, box, flip.coef, -flip.intercept, flip.value).ok
 
@@ -113,7 +113,7 @@ def test_a_wrong_claim_is_rejected() -> None:
 def test_a_model_that_trains_better_than_the_budget_is_rejected_unless_it_need_not() -> None:
     # w = 1/2, b = 0 separates x = ±2. Flipped, the point at 3 wants a score of 1 and has 3/2: the
     # least flipped loss of the whole box, so no budget binds.
-    box, w, budget = np.ones(1), np.array([0.5]), Budget(absolute=0.3)
+    box, w, budget = np.ones(1), np.array([0.5]), Budget(delta=0.3)
     assert certify(line(2.0), budget, ALL, box, w, 0.0, 2.5).ok
     # Flipped the other way it wants −1; among the models with L_T = 0 the score 3/2 is least.
     assert certify(line(2.0, label=1), Budget(), ALL, box, w, 0.0, 0.0).ok
@@ -151,10 +151,10 @@ class TestWorstCase:
     def test_a_model_that_trains_worse_than_the_budget_is_rejected(self) -> None:
         # At w = ½, b = −½ the training loss is ½; the validation loss, 1 + 3w − b, is 3.
         problem, w, box = line(), np.array([0.5]), np.ones(1)
-        answer = certify_worst_case(problem, Budget(absolute=0.2), box, w, -0.5, 3.0)
+        answer = certify_worst_case(problem, Budget(delta=0.2), box, w, -0.5, 3.0)
         assert answer.budget_violation == pytest.approx(0.3)
         assert not answer.ok
-        within = certify_worst_case(problem, Budget(absolute=0.5), box, w, -0.5, 3.0)
+        within = certify_worst_case(problem, Budget(delta=0.5), box, w, -0.5, 3.0)
         assert within.budget_violation == pytest.approx(0.0, abs=1e-9)
 
     def test_a_wrong_claim_or_box_is_rejected(self) -> None:

@@ -80,9 +80,9 @@ class TestSolvedByHand:
         # (1 − 2 + b)/2 = 1/2, so b = 2 and the margin of the point at 1 is −1: loss 2.
         # Smaller w: (1 − 2w + b)/2 = 1/2 gives b = 2w, margin −w. So 2 is the largest.
         problem, box = far_apart(1.0, 1), np.array([1.0])
-        budget = Budget(absolute=0.5)
+        budget = Budget(delta=0.5)
         assert brute_force_worst_case(problem, box, budget) == pytest.approx(2.0, abs=1e-7)
-        assert brute_force_worst_case(problem, box, Budget(relative=1.0)) == pytest.approx(1.0)
+        assert brute_force_worst_case(problem, box, Budget(epsilon=1.0)) == pytest.approx(1.0)
         assert brute_force_worst_case(problem, box, budget, "zero_one") == 1.0
 
     def test_pessimistic_value_where_flipping_all_is_exact(self) -> None:
@@ -105,7 +105,7 @@ class TestSolvedByHand:
         # and changes F by −s + 2s > 0. At w̄ = 1/2: L_V = 1/2 + 2δ. Beyond: L* = 0,
         # b = 2w − 1 + 2δ, F = 2 − w − 2δ, w = w̄, L_V = w̄ + 2δ. Hence 1/2 + 2δ.
         problem = far_apart(1.0, 1)
-        budget = Budget(absolute=0.1)
+        budget = Budget(delta=0.1)
         assert brute_force_pessimistic(problem, budget, ALL) == pytest.approx(0.7, abs=1e-9)
 
     def test_sign_patterns_of_a_point_on_the_boundary(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ class TestBadInputIsTurnedAway:
         assert value in message
         assert remedy in message
 
-    @pytest.mark.parametrize("argument", ["relative", "absolute"])
+    @pytest.mark.parametrize("argument", ["epsilon", "delta"])
     @pytest.mark.parametrize("value", [-0.1, NAN, INF, "much", None])
     def test_budget(self, argument: str, value: Any) -> None:
         with pytest.raises(InvalidInputError) as caught:
@@ -178,9 +179,21 @@ class TestGoodInput:
         assert problem.box([0.2, 1.0]).tolist() == [0.2, 1.0]
 
     def test_budget_limit(self) -> None:
-        assert Budget() == Budget(relative=0.0, absolute=0.0)
-        assert Budget(relative=0.5, absolute=0.1).limit(0.4) == pytest.approx(0.7)
-        assert Budget(relative=0.5).limit(0.0) == 0.0
+        assert Budget() == Budget(epsilon=0.0, delta=0.0)
+        assert Budget(epsilon=0.5, delta=0.1).limit(0.4) == pytest.approx(0.7)
+        assert Budget(epsilon=0.5).limit(0.0) == 0.0
+        assert repr(Budget(0.5, 0.1)) == "Budget(epsilon=0.5, delta=0.1)"
+
+    def test_the_former_names_of_a_budget_work_and_warn(self) -> None:
+        with pytest.warns(FutureWarning, match="relative of a Budget is now epsilon") as warned:
+            budget = Budget(relative=0.5, absolute=0.1)
+        assert {Path(warning.filename).name for warning in warned} == {Path(__file__).name}
+        assert budget == Budget(0.5, 0.1)
+        with pytest.warns(FutureWarning, match="absolute of a Budget is now delta"):
+            assert (budget.relative, budget.absolute) == (0.5, 0.1)
+        with pytest.warns(FutureWarning, match="absolute of a Budget is now delta"):
+            changed = dataclasses.replace(budget, absolute=0.3)  # type: ignore[call-arg]
+        assert changed == Budget(0.5, 0.3)
 
 
 class TestFrozen:
@@ -211,7 +224,7 @@ class TestFrozen:
         with pytest.raises(dataclasses.FrozenInstanceError):
             problem.upper = np.ones(2)  # type: ignore[misc]
         with pytest.raises(dataclasses.FrozenInstanceError):
-            Budget().relative = 1.0  # type: ignore[misc]
+            Budget().epsilon = 1.0  # type: ignore[misc]
 
     def test_a_box_given_back_may_be_written(self) -> None:
         problem, box = TuningProblem(**arguments()), np.ones(2)

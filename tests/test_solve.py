@@ -37,10 +37,11 @@ from pessimal.certificate import Certificate, certify
 from pessimal.errors import InvalidInputError
 from pessimal.limits import Limits, Progress
 from pessimal.problem import Mask, hinge
-from pessimal.solution import Outcome, Status
 from pessimal.solve import Solver
+from pessimal.solvers.base import Result, Status
 from pessimal.solvers.minimax.groups import GroupsSpec
 from pessimal.solvers.search import search_optimistic, search_pessimistic
+from pessimal.solvers.search import solver as search_solver
 
 TOLERANCE = 1e-6
 
@@ -148,9 +149,9 @@ class TestWorstAndBestCase:
         self, problem: TuningProblem, data: st.DataObject
     ) -> None:
         box = data.draw(boxes(problem))
-        by_relative = [worst_case(problem, box, Budget(relative=e)).value for e in (0.0, 0.2, 1.0)]
-        by_absolute = [worst_case(problem, box, Budget(absolute=d)).value for d in (0.0, 0.1, 0.5)]
-        for values in (by_relative, by_absolute):
+        by_epsilon = [worst_case(problem, box, Budget(epsilon=e)).value for e in (0.0, 0.2, 1.0)]
+        by_delta = [worst_case(problem, box, Budget(delta=d)).value for d in (0.0, 0.1, 0.5)]
+        for values in (by_epsilon, by_delta):
             assert (np.diff(values) >= -TOLERANCE).all()
 
     @settings(max_examples=20)
@@ -192,8 +193,8 @@ class TestPropositions:
         optimistic = solve_optimistic(problem)
         tried = [*grid_of_boxes(problem, 11), optimistic.box]
         previous = optimistic.objective
-        for relative in (0.0, 0.2, 1.0):
-            budget = Budget(relative=relative)
+        for epsilon in (0.0, 0.2, 1.0):
+            budget = Budget(epsilon=epsilon)
             least = min(worst_case(problem, box, budget).value for box in tried)
             assert previous <= least + TOLERANCE
             assert least <= worst_case(problem, optimistic.box, budget).value + TOLERANCE
@@ -329,7 +330,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"budget": 0.2}, r"budget is 0.2; pass a Budget, such as Budget\(relative=0.2\)"),
+            ({"budget": 0.2}, r"budget is 0.2; pass a Budget, such as Budget\(epsilon=0.2\)"),
             ({"multiplier_cap": 5.0}, "multiplier_cap is 5.0 but only method='milp'"),
             ({"method": "milp", "multiplier_cap": -5}, "multiplier_cap is -5; pass a positive"),
             (
@@ -389,7 +390,7 @@ class TestFlipByMargin:
         now = 0.0
         monkeypatch.setattr(time, "perf_counter", lambda: now)
 
-        def optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
+        def optimistic(problem: TuningProblem, limits: Limits) -> Result:
             nonlocal now
             given.append(limits.time_limit)
             now += 3.0
@@ -397,12 +398,12 @@ class TestFlipByMargin:
 
         def pessimistic(
             problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
-        ) -> Outcome:
+        ) -> Result:
             given.append(limits.time_limit)
             return search_pessimistic(problem, budget, flipped, replace(limits, node_limit=1))
 
-        monkeypatch.setattr(solving, "search_optimistic", optimistic)
-        monkeypatch.setattr(solving, "search_pessimistic", pessimistic)
+        monkeypatch.setattr(search_solver, "search_optimistic", optimistic)
+        monkeypatch.setattr(search_solver, "search_pessimistic", pessimistic)
         solve_pessimistic(self.problem(), flip="margin", time_limit=10.0)
         assert given == [5.0, 7.0]
 

@@ -12,6 +12,7 @@ from strategies import boxes, budgets, flip_masks, problems
 from pessimal.certificate import certify
 from pessimal.near_optimal import least_loss, worst_case
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.solvers.base import Task
 from pessimal.ties import largest_box, smallest_box
 
 TOLERANCE = 1e-6
@@ -27,8 +28,8 @@ def assert_ordered_and_certified(
     problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
 ) -> None:
     assert certified(problem, budget, flipped, w, b, box)
-    smallest = smallest_box(problem, budget, flipped, w, b, box)
-    largest = largest_box(problem, budget, flipped, w, b, box)
+    smallest = smallest_box(Task(problem, budget, flipped), w, b, box)
+    largest = largest_box(Task(problem, budget, flipped), w, b, box)
     assert (problem.lower <= smallest).all()
     assert (smallest <= box).all()
     assert (box <= largest).all()
@@ -82,8 +83,8 @@ def test_no_further_feature_of_the_largest_box_can_be_enlarged(
     # that the greedy rule left out must not be able to join those it let in.
     box = data.draw(boxes(problem))
     trained = least_loss(problem, box)
-    held = smallest_box(problem, Budget(), None, trained.w, trained.b, box)
-    largest = largest_box(problem, Budget(), None, trained.w, trained.b, held)
+    held = smallest_box(Task(problem), trained.w, trained.b, box)
+    largest = largest_box(Task(problem), trained.w, trained.b, held)
     for j in np.flatnonzero(largest < problem.upper):
         larger = largest.copy()
         larger[j] = problem.upper[j]
@@ -98,7 +99,7 @@ def test_the_smallest_box_of_a_budget_cannot_be_halved_towards_the_model(
     box, flipped = data.draw(boxes(problem)), data.draw(flip_masks(problem))
     flip = worst_case(problem, box, budget, inner="flip", flip=flipped)
     w, b = flip.coef, -flip.intercept
-    smallest = smallest_box(problem, budget, flipped, w, b, box)
+    smallest = smallest_box(Task(problem, budget, flipped), w, b, box)
     held = np.maximum(np.abs(w), problem.lower)
     if (smallest > held + 1e-4).any():
         between = (smallest + held) / 2.0
@@ -111,30 +112,30 @@ def test_a_feature_that_does_not_help_training_is_enlarged_and_one_that_does_is_
     problem = TuningProblem(X, [-1, 1], [[0.5, 0.0]], [1], upper=[1.0, 2.0])
     w, b = np.array([0.5, 0.0]), 0.0
     box = np.array([0.5, 1.0])
-    assert smallest_box(problem, Budget(), None, w, b, box).tolist() == [0.5, 0.0]
-    assert largest_box(problem, Budget(), None, w, b, box).tolist() == [0.5, 2.0]
+    assert smallest_box(Task(problem), w, b, box).tolist() == [0.5, 0.0]
+    assert largest_box(Task(problem), w, b, box).tolist() == [0.5, 2.0]
 
 
 def test_of_two_equal_features_neither_can_grow_while_training_can_improve() -> None:
     X = [[-1.0, -1.0], [1.0, 1.0]]
     problem = TuningProblem(X, [-1, 1], [[0.5, 0.0]], [1])
     w, b, box = np.array([0.25, 0.25]), 0.0, np.array([0.25, 0.25])
-    assert largest_box(problem, Budget(), None, w, b, box).tolist() == [0.25, 0.25]
+    assert largest_box(Task(problem), w, b, box).tolist() == [0.25, 0.25]
     # Once the loss is 0 nothing pulls.
     w = box = np.array([0.5, 0.5])
-    assert largest_box(problem, Budget(), None, w, b, box).tolist() == [1.0, 1.0]
+    assert largest_box(Task(problem), w, b, box).tolist() == [1.0, 1.0]
 
 
 def test_a_budget_stops_the_shrinking_where_the_copy_needs_room() -> None:
     # One feature, T at ±1: in a box r ≤ 1, L_T* = 1 − r. The flipped point at 0 wants b large.
     # δ = 0.2 and r = 0.8 allow L_T = 0.4, all of it used.
     problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [1])
-    budget, flipped, box = Budget(absolute=0.2), np.array([True]), np.array([0.8])
+    budget, flipped, box = Budget(delta=0.2), np.array([True]), np.array([0.8])
     flip = worst_case(problem, box, budget, inner="flip", flip=flipped)
     w, b = flip.coef, -flip.intercept
     assert problem.train_loss(w, b) == pytest.approx(0.4, abs=1e-7)
     # The copy needs L_T*(r) ≤ 0.4 − 0.2, so r ≥ 0.8 = |w|: nothing to shrink.
-    assert smallest_box(problem, budget, flipped, w, b, box) == pytest.approx([0.8], abs=1e-6)
+    assert smallest_box(Task(problem, budget, flipped), w, b, box) == pytest.approx([0.8], abs=1e-6)
 
 
 def test_shrinking_stops_between_the_model_and_the_given_box() -> None:
@@ -143,17 +144,17 @@ def test_shrinking_stops_between_the_model_and_the_given_box() -> None:
     # model with L_T ≤ 0.5 of least score at (2, 0). δ = 0.2 asks for r + s ≥ 0.7.
     X = [[-1.0, -1.0], [1.0, 1.0]]
     problem = TuningProblem(X, [-1, 1], [[2.0, 0.0]], [1])
-    budget, flipped, box = Budget(absolute=0.2), np.array([True]), np.array([0.4, 0.4])
+    budget, flipped, box = Budget(delta=0.2), np.array([True]), np.array([0.4, 0.4])
     w, b = np.array([0.1, 0.4]), 0.5
     assert certified(problem, budget, flipped, w, b, box)
-    assert smallest_box(problem, budget, flipped, w, b, box) == pytest.approx([0.3, 0.4])
+    assert smallest_box(Task(problem, budget, flipped), w, b, box) == pytest.approx([0.3, 0.4])
 
 
 def test_a_box_that_was_never_valid_is_not_enlarged() -> None:
     # w = 0.5 is not optimal where 0.9 is allowed, nor is any box that holds it more than tightly.
     problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.0]], [1], lower=0.7)
     w, b, box = np.array([0.5]), 0.0, np.array([0.9])
-    assert largest_box(problem, Budget(), None, w, b, box).tolist() == [0.9]
+    assert largest_box(Task(problem), w, b, box).tolist() == [0.9]
 
 
 def test_where_one_feature_of_two_can_grow_it_is_the_first() -> None:
@@ -164,4 +165,4 @@ def test_where_one_feature_of_two_can_grow_it_is_the_first() -> None:
     # w = (1/2, 1/2), b = −1/2: the hinges are 3/2, 0, 0.
     w, b, box = np.array([0.5, 0.5]), -0.5, np.array([0.5, 0.5])
     assert certified(problem, Budget(), None, w, b, box)
-    assert largest_box(problem, Budget(), None, w, b, box).tolist() == [1.0, 0.5]
+    assert largest_box(Task(problem), w, b, box).tolist() == [1.0, 0.5]

@@ -26,7 +26,7 @@ from pessimal.certificate import certify_worst_case
 from pessimal.near_optimal import least_loss, score_range
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.problem import Vector
-from pessimal.units import balance
+from pessimal.units import equilibrate
 
 TOLERANCE = 1e-6
 UNITS = (1e-6, 2.0**-10, 1.0, 1000.0, 1e6)
@@ -60,7 +60,7 @@ def mixed_units(seed: int, p: int) -> Vector:
 def test_balancing_changes_no_loss(problem: TuningProblem, data: st.DataObject) -> None:
     units = np.array([data.draw(st.sampled_from(UNITS)) for _ in problem.upper])
     other = in_units(problem, units)
-    balanced = balance(other)
+    balanced = equilibrate(other)
     w, b = np.linspace(-1.0, 2.0, len(units)) / units, 0.3
     in_balance = w * balanced.factor, b
     assert balanced.problem.train_loss(*in_balance) == pytest.approx(other.train_loss(w, b))
@@ -74,7 +74,7 @@ def test_balancing_changes_no_loss(problem: TuningProblem, data: st.DataObject) 
 
 def test_features_of_usual_size_are_left_as_they_are() -> None:
     problem = in_units(wide_problem(0), np.geomspace(0.1, 4.0, 20))
-    assert balance(problem).problem is problem
+    assert equilibrate(problem).problem is problem
 
 
 @settings(max_examples=60)

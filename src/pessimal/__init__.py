@@ -10,12 +10,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pessimal.attacks import evade
     from pessimal.auditing import AuditReport, audit, audit_estimator
+    from pessimal.certificate import Certificate
     from pessimal.datasets import load_cancer, load_diabetes
+    from pessimal.errors import InvalidInputError, PessimalError, SolverError
     from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
     from pessimal.near_optimal import best_case, worst_case
     from pessimal.problem import Budget, TuningProblem
-    from pessimal.solution import TuningSolution
+    from pessimal.solution import Status, TuningSolution
     from pessimal.solve import solve_optimistic, solve_pessimistic
 
     __version__: str
@@ -23,14 +26,20 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditReport",
     "Budget",
+    "Certificate",
+    "InvalidInputError",
     "OptimisticSVC",
+    "PessimalError",
     "PessimisticSVC",
     "PessimisticSVCCV",
+    "SolverError",
+    "Status",
     "TuningProblem",
     "TuningSolution",
     "audit",
     "audit_estimator",
     "best_case",
+    "evade",
     "load_cancer",
     "load_diabetes",
     "solve_optimistic",
@@ -38,19 +47,19 @@ __all__ = [
     "worst_case",
 ]
 
-_PACKAGE_OF = {
-    name: package
-    for package, names in {
-        "auditing": ("AuditReport", "audit", "audit_estimator"),
-        "datasets": ("load_cancer", "load_diabetes"),
-        "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
-        "problem": ("Budget", "TuningProblem"),
-        "solution": ("TuningSolution",),
-        "near_optimal": ("best_case", "worst_case"),
-        "solve": ("solve_optimistic", "solve_pessimistic"),
-    }.items()
-    for name in names
+_NAMES_OF = {
+    "attacks": ("evade",),
+    "auditing": ("AuditReport", "audit", "audit_estimator"),
+    "certificate": ("Certificate",),
+    "datasets": ("load_cancer", "load_diabetes"),
+    "errors": ("InvalidInputError", "PessimalError", "SolverError"),
+    "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
+    "near_optimal": ("best_case", "worst_case"),
+    "problem": ("Budget", "TuningProblem"),
+    "solution": ("Status", "TuningSolution"),
+    "solve": ("solve_optimistic", "solve_pessimistic"),
 }
+_PACKAGE_OF = {name: package for package, names in _NAMES_OF.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

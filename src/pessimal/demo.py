@@ -28,7 +28,7 @@ from pessimal.datasets import paper_split
 N_TRAIN = 20
 N_VAL = 20
 SEED = 0
-BUDGET = Budget(relative=0.2)
+BUDGET = Budget(epsilon=0.2)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def table(*columns: Column) -> Table:
 def meaning(optimistic: Column, pessimistic: Column) -> str:
     """Say in words what the worst-case line of the table says."""
     return (
-        f"Of all models that train within {BUDGET.relative:.0%} of the best, the worst has a "
+        f"Of all models that train within {BUDGET.epsilon:.0%} of the best, the worst has a "
         f"validation loss of {optimistic.worst_loss:.4f} under the optimistic limits and of "
         f"{pessimistic.worst_loss:.4f} under the pessimistic ones. The lower this number, the "
         "less it matters which of these models training happens to return. Losses are mean hinge "

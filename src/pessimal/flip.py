@@ -1,8 +1,8 @@
 """Which validation points are flipped: the set V_f of the paper.
 
 The paper turns the inner maximum over V into a minimum by flipping labels. Flipping all of V is
-exact for the 0-1 loss (Theorem 1); with the hinge it recommends to flip only the points that the
-optimistic hyperplane misclassifies or holds inside its margin, ``y·score < 1``.
+exact for the 0-1 loss (Theorem 1); with the hinge it recommends to flip only the points with
+``y·score < 1`` by the optimistic hyperplane.
 """
 
 from __future__ import annotations
@@ -28,24 +28,12 @@ def flip_mask(
     rule: str | ArrayLike,
     optimistic: Callable[[], tuple[Vector, float]],
 ) -> Mask:
-    """Return which validation points are flipped.
+    """Return which validation points are flipped by a rule; a mask is taken as it is.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-        Training and validation data.
-    rule : {"all", "margin", "paper"} or array-like of shape (n_val,)
-        ``"all"`` flips V. ``"margin"`` flips the points that the optimistic hyperplane
-        misclassifies or holds inside its margin, and V where there are none. ``"paper"`` is the
-        appendix's choice: the margin rule when ``|T| > 20`` and ``|V| > 15``, otherwise all.
-        A mask (booleans, or 0 and 1) is taken as it is.
-    optimistic : callable
-        Returns the optimistic hyperplane ``(w, b)``; called only by a rule that needs it.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_val,)
-        True for the points of V_f.
+    ``"all"`` flips V. ``"margin"`` flips the points that the optimistic hyperplane misclassifies or
+    holds inside its margin, and V where there are none. ``"paper"`` is the appendix's choice: the
+    margin rule when ``|T| > 20`` and ``|V| > 15``, otherwise all. The hyperplane ``(w, b)`` is
+    asked for only by a rule that needs it.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 from pessimal.errors import InvalidInputError
@@ -82,6 +82,9 @@ class Progress:
 
 Callback = Callable[[Progress], None]
 
+AT_ONCE = 1e-9
+"""A time limit that ends a solver at its first model."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -92,12 +95,45 @@ class Limits:
     callback: Callback | None = None
     seed: int = 0
 
+    @classmethod
+    def read(
+        cls,
+        time_limit: float | None,
+        node_limit: int | None,
+        callback: Callback | None = None,
+        seed: int = 0,
+    ) -> Limits:
+        """Validate the limits given by the user."""
+        seconds, nodes = read_time_limit(time_limit), read_node_limit(node_limit)
+        if callback is not None and not callable(callback):
+            raise InvalidInputError(f"callback is {callback!r}; pass a function or None")
+        if not (is_number(seed, Integral) and seed >= 0):
+            raise InvalidInputError(f"seed is {seed!r}; pass a whole number that is not negative")
+        return cls(seconds, nodes, callback, int(seed))
+
+    def share(self, part: float) -> Limits:
+        """Return a part of the time and of the nodes."""
+        seconds, nodes = self.time_limit, self.node_limit
+        return replace(
+            self,
+            time_limit=None if seconds is None else part * seconds,
+            node_limit=None if nodes is None else int(part * nodes),
+        )
+
+    def rest(self, deadline: Deadline, nodes: int) -> Limits:
+        """Return what is left until a deadline of these limits, and after so many nodes."""
+        return replace(
+            self,
+            time_limit=None if self.time_limit is None else max(AT_ONCE, deadline.left),
+            node_limit=None if self.node_limit is None else max(0, self.node_limit - nodes),
+        )
+
 
 def read_time_limit(seconds: float | None) -> float | None:
     """Validate a time limit given by the user; an infinite one is none."""
     if seconds is None:
         return None
-    if not (_is(seconds, Real) and seconds > 0):
+    if not (is_number(seconds, Real) and seconds > 0):
         raise InvalidInputError(
             f"time_limit is {seconds!r}; pass a positive number of seconds or None"
         )
@@ -108,10 +144,11 @@ def read_node_limit(nodes: int | None) -> int | None:
     """Validate a node limit given by the user."""
     if nodes is None:
         return None
-    if not (_is(nodes, Integral) and nodes > 0):
+    if not (is_number(nodes, Integral) and nodes > 0):
         raise InvalidInputError(f"node_limit is {nodes!r}; pass a positive whole number or None")
     return int(nodes)
 
 
-def _is(value: object, kind: type) -> bool:
+def is_number(value: object, kind: type) -> bool:
+    """Whether a value is a number of that kind, which a truth value is not."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -8,6 +8,7 @@ Everything is validated here, once; the rest of the package trusts it.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,36 +27,64 @@ USUAL = 16.0
 """Numbers between this and its inverse are of usual size, and left as they are."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Budget:
     """How much worse than the best a model may train and still count as near-optimal.
 
-    A model is near-optimal in a box when ``L_T ≤ (1 + relative)·L_T* + absolute``.
+    A model is near-optimal in a box when ``L_T ≤ (1 + ε)·L_T* + δ``.
 
     Parameters
     ----------
-    relative : float, default=0.0
+    epsilon : float, default=0.0
         The paper's ε, a share of the least training loss. It does nothing on separable data,
         where that loss is 0.
-    absolute : float, default=0.0
+    delta : float, default=0.0
         δ, in units of the mean hinge loss.
+    relative, absolute : float, optional
+        The former names of `epsilon` and `delta`, which warn.
 
     Examples
     --------
-    >>> Budget(relative=0.2).limit(0.5)
+    >>> Budget(epsilon=0.2).limit(0.5)
     0.6
     """
 
-    relative: float = 0.0
-    absolute: float = 0.0
+    epsilon: float
+    delta: float
 
-    def __post_init__(self) -> None:
-        for name in ("relative", "absolute"):
-            object.__setattr__(self, name, _non_negative_number(name, getattr(self, name)))
+    def __init__(
+        self,
+        epsilon: float = 0.0,
+        delta: float = 0.0,
+        *,
+        relative: float | None = None,
+        absolute: float | None = None,
+    ) -> None:
+        if relative is not None:
+            epsilon = _renamed("relative", "epsilon", relative)
+        if absolute is not None:
+            delta = _renamed("absolute", "delta", absolute)
+        for name, value in (("epsilon", epsilon), ("delta", delta)):
+            object.__setattr__(self, name, _non_negative_number(name, value))
+
+    @property
+    def relative(self) -> float:
+        """The former name of `epsilon`, which warns."""
+        return _renamed("relative", "epsilon", self.epsilon)
+
+    @property
+    def absolute(self) -> float:
+        """The former name of `delta`, which warns."""
+        return _renamed("absolute", "delta", self.delta)
 
     def limit(self, least_loss: float) -> float:
         """Return the largest training loss allowed when the least one is `least_loss`."""
-        return (1.0 + self.relative) * least_loss + self.absolute
+        return (1.0 + self.epsilon) * least_loss + self.delta
+
+
+def _renamed(old: str, new: str, value: float) -> float:
+    warnings.warn(f"{old} of a Budget is now {new}", FutureWarning, stacklevel=3)
+    return value
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -1,8 +1,7 @@
-"""What a method answers (`Outcome`) and what the user gets (`TuningSolution`)."""
+"""What the user gets: a tuned box, its model, and what is proved about them."""
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,35 +9,13 @@ from functools import cached_property
 from pessimal.certificate import Certificate
 from pessimal.near_optimal import Extreme, worst_case
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
+from pessimal.solvers.base import Result, Status
 from pessimal.tolerances import OPTIMAL_GAP
 
+__all__ = ["Outcome", "Status", "TuningSolution"]
 
-class Status(enum.Enum):
-    """Why a method stopped."""
-
-    OPTIMAL = "optimal"
-    TIME_LIMIT = "time limit"
-    NODE_LIMIT = "node limit"
-    INTERRUPTED = "interrupted"
-    NOT_PROVED = "not proved"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A model, a box it is inner-optimal in, a valid lower bound, and why the method stopped.
-
-    A method that bounds the worst case of its box says so, too: no near-optimal model of the box
-    has a larger validation loss than `worst_case_bound`.
-    """
-
-    w: Vector
-    b: float
-    box: Vector
-    lower_bound: float
-    status: Status
-    nodes: int
-    notes: tuple[str, ...] = ()
-    worst_case_bound: float = math.inf
+Outcome = Result
+"""Its former name."""
 
 
 @dataclass(frozen=True, eq=False)

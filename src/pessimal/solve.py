@@ -1,35 +1,26 @@
 """The two views of a tuning problem: trust the training that suits you, or guard against the worst.
 
-Each picks a method, breaks ties between boxes by a stated rule, and has the answer certified.
+Each picks a solver, breaks ties between boxes by a stated rule, and has the answer certified.
 """
 
 from __future__ import annotations
 
-import importlib
 import time
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from types import ModuleType
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pessimal.certificate import (
-    WORST_CASE_SECONDS,
-    Certificate,
-    certify,
-    certify_worst_case,
-)
+from pessimal.certificate import WORST_CASE_SECONDS, certify, certify_worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
-from pessimal.limits import Callback, Deadline, Limits, read_node_limit, read_time_limit
-from pessimal.problem import Budget, Mask, TuningProblem, Vector
-from pessimal.solution import Outcome, Status, TuningSolution
-from pessimal.solvers.minimax.groups import GroupsSpec
-from pessimal.solvers.search import search_optimistic, search_pessimistic
+from pessimal.limits import AT_ONCE, Callback, Deadline, Limits
+from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.solution import TuningSolution
+from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task, find_solver, weight_spread
+from pessimal.solvers.minimax.groups import GroupsSpec, groups_of
 from pessimal.ties import largest_box, smallest_box
-from pessimal.tolerances import WEIGHT_SPREAD, WEIGHT_SPREAD_OF_PROGRAMS
 
 Method = Literal["search", "milp"]
 Solver = Literal["highs", "scip", "gurobi", "cplex"]
@@ -39,21 +30,18 @@ Inner = Literal["flip", "exact"]
 _TIE_BREAKS = {"smallest_box": smallest_box, "largest_box": largest_box}
 
 _FLIP_SHARE = 0.5
-"""Of the limits, for the optimistic search that a flip rule may need first."""
+"""Of the limits, for the optimistic problem that a flip rule may need solved first."""
 
 _LATE_SECONDS, _LATE_SHARE = 0.5, 0.05
-"""What follows a search may exceed a time limit by the larger: half a second, 5 % of it.
+"""What follows a solver may exceed a time limit by the larger: half a second, 5 % of it.
 
 After Ctrl-C it has the half second."""
-
-_AT_ONCE = 1e-9
-"""A time limit that ends a search at its first model."""
 
 
 def solve_optimistic(
     problem: TuningProblem,
     *,
-    method: Method = "search",
+    method: str = "search",
     solver: Solver = "highs",
     time_limit: float | None = None,
     node_limit: int | None = None,
@@ -69,7 +57,7 @@ def solve_optimistic(
     ----------
     problem : TuningProblem
         Data and limits.
-    method : {"search", "milp"}, default="search"
+    method : {"search", "milp"} or name of a registered solver, default="search"
         The package's own exact search, or the paper's mixed-integer program.
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search needs none.
@@ -97,11 +85,10 @@ def solve_optimistic(
     (True, 0.25)
     """
     started = time.perf_counter()
-    _check_method(method, solver, tie_break)
-    limits = _limits(method, time_limit, node_limit, callback, seed)
-    outcome = _optimistic(problem, method, solver, limits)
-    task = _Task(problem, Budget(), None, _method_name(method, solver), started, limits.time_limit)
-    return _answered(task, outcome, tie_break)
+    chosen = _solver("optimistic", method, solver, tie_break)
+    call = _Call(chosen, Limits.read(time_limit, node_limit, callback, seed), started)
+    task = Task(problem)
+    return call.answer(task, chosen.solve(task, call.limits), tie_break)
 
 
 def solve_pessimistic(
@@ -111,7 +98,7 @@ def solve_pessimistic(
     inner: Inner = "flip",
     groups: GroupsSpec = "each",
     flip: ArrayLike | str = "all",
-    method: Method = "search",
+    method: str = "search",
     solver: Solver = "highs",
     time_limit: float | None = None,
     node_limit: int | None = None,
@@ -158,144 +145,48 @@ def solve_pessimistic(
     Examples
     --------
     >>> problem = TuningProblem([[-2.0], [0.0], [1.0]], [-1, -1, 1], [[0.5], [2.0]], [-1, 1])
-    >>> solution = solve_pessimistic(problem, Budget(relative=0.2))
+    >>> solution = solve_pessimistic(problem, Budget(epsilon=0.2))
     >>> solution.proved, bool(solution.objective <= solution.exact_worst_case.value + 1e-9)
     (True, True)
-    >>> true = solve_pessimistic(problem, Budget(relative=0.2), inner="exact", groups="one")
+    >>> true = solve_pessimistic(problem, Budget(epsilon=0.2), inner="exact", groups="one")
     >>> true.proved, bool(true.objective <= solution.exact_worst_case.value)
     (True, True)
     """
     started = time.perf_counter()
     if inner not in get_args(Inner):
         raise InvalidInputError(f"inner is {inner!r}; pass 'flip' or 'exact'")
-    _check_method(method, solver, tie_break)
-    budget = _read_budget(budget)
-    cap = _read_cap(method, multiplier_cap)
-    limits = _limits(method, time_limit, node_limit, callback, seed)
+    chosen = _solver("pessimistic", method, solver, tie_break, multiplier_cap)
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidInputError(
+            f"budget is {budget!r}; pass a Budget, such as Budget(epsilon=0.2), or None"
+        )
+    budget = Budget() if budget is None else budget
+    limits = Limits.read(time_limit, node_limit, callback, seed)
     if inner == "exact":
         _refuse_with_exact(flip=flip, method=method, solver=solver, tie_break=tie_break)
-        outcome = _minimax().minimise_worst_case(problem, budget, groups, limits)
-        return _answered(
-            _Task(problem, budget, None, "worst case", started, limits.time_limit), outcome
-        )
-    if not (isinstance(groups, str) and groups == "each"):
-        raise InvalidInputError(f"groups is {groups!r}; with inner='flip' it can only be 'each'")
-    outcome, flipped = _flipped(problem, budget, flip, method, solver, limits, cap)
-    name = _method_name(method, solver)
-    task = _Task(problem, budget, flipped, name, started, limits.time_limit)
-    return _answered(task, outcome, tie_break)
-
-
-def _flipped(
-    problem: TuningProblem,
-    budget: Budget,
-    flip: ArrayLike | str,
-    method: Method,
-    solver: Solver,
-    limits: Limits,
-    multiplier_cap: float | None,
-) -> tuple[Outcome, Mask]:
-    """Solve the paper's problem; the limits are for it and for the rule that says what to flip."""
-    started = time.perf_counter()
-    first: Outcome | None = None
-
-    def hyperplane() -> tuple[Vector, float]:
-        nonlocal first
-        first = _optimistic(problem, method, solver, _share(limits, _FLIP_SHARE))
-        return first.w, first.b
-
-    flipped = flip_mask(problem, flip, hyperplane)
-    if first is not None:
-        limits = _rest(limits, first, started)
-    if method == "search":
-        outcome = search_pessimistic(problem, budget, flipped, limits)
+        chosen = find_solver("worst case", "worst case")()
+        task = Task(problem, budget, groups=groups_of(problem, groups))
+        result = chosen.solve(task, limits)
+    elif isinstance(groups, str) and groups == "each":
+        task, result = _solve_flipped(chosen, Task(problem, budget), flip, limits)
     else:
-        milp = _milp()
-        cap = milp.MULTIPLIER_CAP if multiplier_cap is None else multiplier_cap
-        outcome = milp.solve_pessimistic_milp(
-            problem, budget, flipped, solver, limits.time_limit, cap, _solver_nodes(limits)
-        )
-    return (outcome if first is None else _after(first, outcome, flip)), flipped
+        raise InvalidInputError(f"groups is {groups!r}; with inner='flip' it can only be 'each'")
+    return _Call(chosen, limits, started).answer(task, result, tie_break)
 
 
-def _share(limits: Limits, share: float) -> Limits:
-    seconds, nodes = limits.time_limit, limits.node_limit
-    return replace(
-        limits,
-        time_limit=None if seconds is None else share * seconds,
-        node_limit=None if nodes is None else int(share * nodes),
-    )
-
-
-def _rest(limits: Limits, first: Outcome, started: float) -> Limits:
-    """Limits of the second of two searches; after Ctrl-C it ends with its first model."""
-    seconds, nodes = limits.time_limit, limits.node_limit
-    if first.status is Status.INTERRUPTED:
-        return replace(limits, time_limit=_AT_ONCE, node_limit=0)
-    if seconds is not None:
-        seconds = max(_AT_ONCE, seconds - (time.perf_counter() - started))
-    return replace(
-        limits,
-        time_limit=seconds,
-        node_limit=None if nodes is None else max(0, nodes - first.nodes),
-    )
-
-
-def _after(first: Outcome, outcome: Outcome, flip: ArrayLike | str) -> Outcome:
-    """Tell of the first search what the answer of the second rests on."""
-    interrupted = first.status is Status.INTERRUPTED
-    notes = outcome.notes
-    if first.status is not Status.OPTIMAL:
-        notes = (
-            *notes,
-            f"flip={flip!r} went by an optimistic model that is not proved optimal "
-            f"({first.status.value}); the bound is for the points flipped",
-        )
-    return replace(
-        outcome,
-        status=Status.INTERRUPTED if interrupted else outcome.status,
-        nodes=first.nodes + outcome.nodes,
-        notes=notes,
-    )
-
-
-def _optimistic(problem: TuningProblem, method: Method, solver: Solver, limits: Limits) -> Outcome:
-    if method == "search":
-        return search_optimistic(problem, limits)
-    outcome: Outcome = _milp().solve_optimistic_milp(
-        problem, solver, limits.time_limit, _solver_nodes(limits)
-    )
-    return outcome
-
-
-def _solver_nodes(limits: Limits) -> int | None:
-    """Nodes of a solver, which cannot do without a root."""
-    return None if limits.node_limit is None else max(1, limits.node_limit)
-
-
-def _milp() -> ModuleType:
-    """Import the programs only when asked for: the search does without."""
-    return importlib.import_module("pessimal.bilevel")
-
-
-def _minimax() -> ModuleType:
-    """Import true pessimism only when asked for: its optimizers take a while to load."""
-    return importlib.import_module("pessimal.solvers.minimax")
-
-
-def _check_method(method: str, solver: str, tie_break: str) -> None:
+def _solver(
+    kind: Kind, method: str, solver: str, tie_break: str, multiplier_cap: float | None = None
+) -> BaseSolver:
+    """Read the arguments that pick a solver and its options."""
+    found = find_solver(method, kind)
     for name, value, accepted in (
-        ("method", method, get_args(Method)),
         ("solver", solver, get_args(Solver)),
         ("tie_break", tie_break, get_args(TieBreak)),
     ):
         if not (isinstance(value, str) and value in accepted):
             listed = ", ".join(map(repr, accepted))
             raise InvalidInputError(f"{name} is {value!r}; pass one of {listed}")
-    if method == "search" and solver != "highs":
-        raise InvalidInputError(
-            f"solver is {solver!r} but method is 'search', which uses none; pass method='milp'"
-        )
+    return found(solver, multiplier_cap)
 
 
 def _refuse_with_exact(**given: Any) -> None:
@@ -309,153 +200,101 @@ def _refuse_with_exact(**given: Any) -> None:
             )
 
 
-def _limits(
-    method: str,
-    time_limit: float | None,
-    node_limit: int | None,
-    callback: Callback | None,
-    seed: int,
-) -> Limits:
-    """Read the arguments that end a search, watch it and seed it."""
-    seconds, nodes = read_time_limit(time_limit), read_node_limit(node_limit)
-    if callback is not None and not callable(callback):
-        raise InvalidInputError(f"callback is {callback!r}; pass a function or None")
-    if not (_is(seed, Integral) and seed >= 0):
-        raise InvalidInputError(f"seed is {seed!r}; pass a whole number that is not negative")
-    if method == "milp" and callback is not None:
-        raise InvalidInputError(
-            "callback is given but method is 'milp', which tells of no progress; pass None or "
-            "method='search'"
+def _solve_flipped(
+    solver: BaseSolver, task: Task, flip: ArrayLike | str, limits: Limits
+) -> tuple[Task, Result]:
+    """Solve the paper's problem; the limits are for it and for the rule that says what to flip."""
+    deadline = Deadline.after(limits.time_limit)
+    first: Result | None = None
+
+    def hyperplane() -> tuple[Vector, float]:
+        nonlocal first
+        first = solver.solve(Task(task.problem), limits.share(_FLIP_SHARE))
+        return first.w, first.b
+
+    task = replace(task, flipped=flip_mask(task.problem, flip, hyperplane))
+    if first is None:
+        return task, solver.solve(task, limits)
+    limits = limits.rest(deadline, first.nodes)
+    interrupted = first.status is Status.INTERRUPTED
+    if interrupted:
+        limits = replace(limits, time_limit=AT_ONCE, node_limit=0)
+    result = solver.solve(task, limits)
+    notes = result.notes
+    if first.status is not Status.OPTIMAL:
+        notes += (
+            f"flip={flip!r} went by an optimistic model that is not proved optimal "
+            f"({first.status.value}); the bound is for the points flipped",
         )
-    return Limits(seconds, nodes, callback, int(seed))
-
-
-def _read_budget(budget: Budget | None) -> Budget:
-    if budget is None:
-        return Budget()
-    if not isinstance(budget, Budget):
-        raise InvalidInputError(
-            f"budget is {budget!r}; pass a Budget, such as Budget(relative=0.2), or None"
-        )
-    return budget
-
-
-def _read_cap(method: str, multiplier_cap: float | None) -> float | None:
-    if multiplier_cap is None:
-        return None
-    if method != "milp":
-        raise InvalidInputError(
-            f"multiplier_cap is {multiplier_cap!r} but only method='milp' has a cap; leave it out"
-        )
-    if not (_is(multiplier_cap, Real) and 0.0 < multiplier_cap < np.inf):
-        raise InvalidInputError(
-            f"multiplier_cap is {multiplier_cap!r}; pass a positive, finite number or None"
-        )
-    return float(multiplier_cap)
-
-
-def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _method_name(method: str, solver: str) -> str:
-    return method if method == "search" else f"{method} ({solver})"
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """What was asked; `flipped` is None for the optimistic view and for true pessimism."""
-
-    problem: TuningProblem
-    budget: Budget
-    flipped: Mask | None
-    method: str
-    started: float
-    time_limit: float | None
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.started
-
-
-def _answered(task: _Task, outcome: Outcome, tie_break: str | None = None) -> TuningSolution:
-    """Break the tie between boxes, if any, and certify; Ctrl-C shortens that and is told."""
-    try:
-        return _certified(task, outcome, tie_break)
-    except KeyboardInterrupt:
-        return _certified(task, replace(outcome, status=Status.INTERRUPTED), tie_break)
-
-
-def _certified(task: _Task, outcome: Outcome, tie_break: str | None) -> TuningSolution:
-    if tie_break is None:
-        return _worst_case_solution(task, outcome)
-    return _solution(task, outcome, tie_break)
-
-
-def _late(task: _Task, status: Status) -> float:
-    """Seconds that are left, with those by which a check may exceed the limit."""
-    if status is Status.INTERRUPTED:
-        return _LATE_SECONDS
-    if task.time_limit is None:
-        return np.inf
-    left = max(0.0, task.time_limit - task.seconds())
-    return left + max(_LATE_SECONDS, _LATE_SHARE * task.time_limit)
-
-
-def _worst_case_solution(task: _Task, outcome: Outcome) -> TuningSolution:
-    """Recompute the worst case from its model and have it certified, in the time that is left."""
-    problem, w, b, box = task.problem, outcome.w, outcome.b, outcome.box
-    seconds = task.seconds()
-    most = min(WORST_CASE_SECONDS, _late(task, outcome.status))
-    certificate = certify_worst_case(problem, task.budget, box, w, b, problem.val_loss(w, b), most)
-    return _answer(task, outcome, box, seconds, certificate)
-
-
-def _solution(task: _Task, outcome: Outcome, tie_break: str) -> TuningSolution:
-    """Break the tie between boxes, recompute the objective, certify."""
-    problem, budget, flipped, w, b = task.problem, task.budget, task.flipped, outcome.w, outcome.b
-    deadline = Deadline.after(_late(task, outcome.status))
-    box = _TIE_BREAKS[tie_break](problem, budget, flipped, w, b, outcome.box, deadline)
-    objective = problem.val_loss(w, b)
-    seconds = task.seconds()
-    certificate = certify(problem, budget, flipped, box, w, b, objective)
-    if not certificate.ok:  # the tie-break's box fails numerically: the method's own stands
-        box = outcome.box
-        certificate = certify(problem, budget, flipped, box, w, b, objective)
-    return _answer(task, outcome, box, seconds, certificate)
-
-
-def _answer(
-    task: _Task, outcome: Outcome, box: Vector, seconds: float, certificate: Certificate
-) -> TuningSolution:
-    status, notes = outcome.status, outcome.notes
-    bound = min(outcome.lower_bound, certificate.objective)
-    weight = task.problem.train_weight
-    spread = weight.max() / weight[weight > 0.0].min()
-    if spread > (WEIGHT_SPREAD_OF_PROGRAMS if task.method.startswith("milp") else WEIGHT_SPREAD):
-        # Multipliers are as small as the weights, and tolerances are absolute.
-        if not certificate.ok:
-            raise InvalidInputError(
-                f"train_weight spans a factor of {spread:.0e}, so much that no answer could be "
-                "certified; set the weights that hardly count to 0"
-            )
-        notes += (f"training weights differ by a factor of {spread:.0e}, too much for a proof",)
-        status = Status.NOT_PROVED if status is Status.OPTIMAL else status
-        bound = 0.0
-    return TuningSolution(
-        problem=task.problem,
-        budget=task.budget,
-        flipped=task.flipped,
-        box=box,
-        coef=outcome.w,
-        intercept=-outcome.b,
-        objective=certificate.objective,
-        lower_bound=bound,
-        status=status,
-        seconds=seconds,
-        nodes=outcome.nodes,
-        method=task.method,
-        certificate=certificate,
+    return task, replace(
+        result,
+        status=Status.INTERRUPTED if interrupted else result.status,
+        nodes=first.nodes + result.nodes,
         notes=notes,
-        time_limit=task.time_limit,
-        worst_case_bound=outcome.worst_case_bound,
     )
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call of the user: what solves it, within which limits, since when."""
+
+    solver: BaseSolver
+    limits: Limits
+    started: float
+
+    def answer(self, task: Task, result: Result, tie_break: str) -> TuningSolution:
+        """Break the tie between boxes, if any, and certify; Ctrl-C shortens that and is told."""
+        try:
+            return self._certified(task, result, tie_break)
+        except KeyboardInterrupt:
+            result = replace(result, status=Status.INTERRUPTED)
+            return self._certified(task, result, tie_break)
+
+    def _certified(self, task: Task, result: Result, tie_break: str) -> TuningSolution:
+        problem, budget, flipped = task.problem, task.budget, task.flipped
+        w, b, box, objective = result.w, result.b, result.box, problem.val_loss(result.w, result.b)
+        late = self._seconds_left(result.status)
+        if task.kind == "worst case":
+            seconds = time.perf_counter() - self.started
+            most = min(WORST_CASE_SECONDS, late)
+            certificate = certify_worst_case(problem, budget, box, w, b, objective, most)
+        else:
+            box = _TIE_BREAKS[tie_break](task, w, b, box, Deadline.after(late))
+            seconds = time.perf_counter() - self.started
+            certificate = certify(problem, budget, flipped, box, w, b, objective)
+            if not certificate.ok:  # the tie-break's box fails numerically: the solver's own stands
+                box = result.box
+                certificate = certify(problem, budget, flipped, box, w, b, objective)
+        if not (certificate.ok or self.solver.can_prove(problem)):
+            raise InvalidInputError(
+                f"train_weight spans a factor of {weight_spread(problem):.0e}, so much that no "
+                "answer could be certified; set the weights that hardly count to 0"
+            )
+        return TuningSolution(
+            problem=problem,
+            budget=budget,
+            flipped=flipped,
+            box=box,
+            coef=w,
+            intercept=-b,
+            objective=certificate.objective,
+            lower_bound=min(result.lower_bound, certificate.objective),
+            status=result.status,
+            seconds=seconds,
+            nodes=result.nodes,
+            method=self.solver.label,
+            certificate=certificate,
+            notes=result.notes,
+            time_limit=self.limits.time_limit,
+            worst_case_bound=result.worst_case_bound,
+        )
+
+    def _seconds_left(self, status: Status) -> float:
+        """Seconds that are left, with those by which a check may exceed the limit."""
+        time_limit = self.limits.time_limit
+        if status is Status.INTERRUPTED:
+            return _LATE_SECONDS
+        if time_limit is None:
+            return np.inf
+        left = Deadline(self.started + time_limit).left
+        return max(0.0, left) + max(_LATE_SECONDS, _LATE_SHARE * time_limit)

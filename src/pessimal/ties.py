@@ -7,9 +7,9 @@ Many boxes share an optimal model, and whoever trains in the box afterwards sees
 ``L_T*``, and ``L_T(u) ≥ (1 + ε)·L_T* + δ`` may fail; then the box moves towards the given one by
 the least share t that restores it. ``L_T*`` is a linear program, so t is one too.
 
-*Largest.* A feature may have ``w̄_j = upper_j`` when there are multipliers at u that do not pull on
-``w_j``. With the sides of u fixed (margins below, at or above their breakpoints) the multipliers
-``α`` of the flipped points, ``β`` of the training points and ``λ`` of the budget obey
+*Largest.* A feature may have ``w̄_j = upper_j`` when there are multipliers at u that leave ``w_j``
+no reduced cost. With the sides of u fixed (margins below, at or above their breakpoints) the
+multipliers ``α`` of the flipped points, ``β`` of the training points and ``λ`` of the budget obey
 
     ``Σ_k α_k·ȳ_k + Σ_i β_i·y_i = 0``  and  ``c = Σ_k α_k·ȳ_k·x_k + Σ_i β_i·y_i·x_i``,
 
@@ -25,134 +25,90 @@ from pessimal.certificate import certify
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
-from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.problem import Budget, Mask, Matrix, Vector, margin_rows
+from pessimal.solvers.base import Task
 from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
 
 
 def smallest_box(
-    problem: TuningProblem,
-    budget: Budget,
-    flipped: Mask | None,
-    w: Vector,
-    b: float,
-    box: Vector,
-    deadline: Deadline = NEVER,
+    task: Task, w: Vector, b: float, box: Vector, deadline: Deadline = NEVER
 ) -> Vector:
-    """Shrink a box as far as ``(w, b)`` stays inner-optimal.
+    """Shrink a box as far as ``(w, b)``, inner-optimal in it, stays so and can be certified.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    budget : Budget
-    flipped : ndarray of bool of shape (n_val,) or None
-        The flipped validation points of the pessimistic view; None for the optimistic one.
-    w, b : ndarray of shape (p,), float
-        The model; its score is ``x·w − b``.
-    box : ndarray of shape (p,)
-        A box in which the model is inner-optimal.
-    deadline : Deadline
-        When no further linear program is begun.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        No larger than `box`; `box` itself if none other can be certified.
+    Past the deadline no further linear program is begun.
 
     Examples
     --------
+    >>> from pessimal import TuningProblem
     >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
-    >>> smallest_box(problem, Budget(), None, np.array([0.5]), 0.0, np.ones(1))
+    >>> smallest_box(Task(problem), np.array([0.5]), 0.0, np.ones(1))
     array([0.5])
     """
-    held = np.minimum(np.maximum(np.abs(w), problem.lower), box)
-    if flipped is None or (budget.relative == 0.0 and budget.absolute == 0.0):
+    held = np.minimum(np.maximum(np.abs(w), task.problem.lower), box)
+    if task.flipped is None or task.budget == Budget():
         return held  # a model that is optimal in a box is so in any smaller one that holds it
-    if _certified(problem, budget, flipped, w, b, held):
+    if _certified(task, w, b, held):
         return held
     if deadline.over:
         return box
-    share = _least_share(problem, budget, w, b, held, box)
+    share = _least_share(task, w, b, held, box)
     moved = np.minimum(held + share * (box - held), box)
-    return moved if _certified(problem, budget, flipped, w, b, moved) else box
+    return moved if _certified(task, w, b, moved) else box
 
 
-def largest_box(
-    problem: TuningProblem,
-    budget: Budget,
-    flipped: Mask | None,
-    w: Vector,
-    b: float,
-    box: Vector,
-    deadline: Deadline = NEVER,
-) -> Vector:
-    """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits.
+def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline = NEVER) -> Vector:
+    """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits, likewise.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    budget : Budget
-    flipped : ndarray of bool of shape (n_val,) or None
-        The flipped validation points of the pessimistic view; None for the optimistic one.
-    w, b : ndarray of shape (p,), float
-        The model; its score is ``x·w − b``.
-    box : ndarray of shape (p,)
-        A box in which the model is inner-optimal.
-    deadline : Deadline
-        When no further feature is tried.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        A certified box, no smaller than `box`; `box` itself if none other can be certified.
+    Past the deadline no further feature is tried.
 
     Examples
     --------
+    >>> from pessimal import TuningProblem
     >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
-    >>> largest_box(problem, Budget(), None, np.array([0.5]), 0.0, np.array([0.5]))
+    >>> largest_box(Task(problem), np.array([0.5]), 0.0, np.array([0.5]))
     array([1.])
     """
-    if (box >= problem.upper).all():
+    upper = task.problem.upper
+    if (box >= upper).all():
         return box
-    program = _multipliers(problem, budget, flipped, w, b, box)
+    program = _multipliers(task, w, b, box)
     simplex = WarmProgram(program)
     if not simplex.feasible():
         return box
     enlarged = box.copy()
-    for j in np.flatnonzero(box < problem.upper).tolist():
+    for j in np.flatnonzero(box < upper).tolist():
         if deadline.over:
             break
         simplex.set_row(j, 0.0, 0.0)
         if simplex.feasible():
-            enlarged[j] = problem.upper[j]
+            enlarged[j] = upper[j]
         else:
             simplex.set_row(j, program.row_lower[j], program.row_upper[j])
-    return enlarged if _certified(problem, budget, flipped, w, b, enlarged) else box
+    return enlarged if _certified(task, w, b, enlarged) else box
 
 
-def _certified(
-    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
-) -> bool:
-    return certify(problem, budget, flipped, box, w, b, problem.val_loss(w, b)).ok
+def _certified(task: Task, w: Vector, b: float, box: Vector) -> bool:
+    objective = task.problem.val_loss(w, b)
+    return certify(task.problem, task.budget, task.flipped, box, w, b, objective).ok
 
 
-def _least_share(
-    problem: TuningProblem, budget: Budget, w: Vector, b: float, held: Vector, box: Vector
-) -> float:
+def _least_share(task: Task, w: Vector, b: float, held: Vector, box: Vector) -> float:
     """Least t with ``(1 + ε)·L_T*(held + t·(box − held)) + δ ≤ L_T(w, b)``.
 
     Columns ``(ŵ, b̂, ξ̂, t)``: the program looks for a copy that trains well enough.
     """
+    problem, budget = task.problem, task.budget
     models = BoxModels(problem, box)
     # At t = 1 the condition holds but for rounding; the maximum makes it hold exactly.
-    needed = (problem.train_loss(w, b) - budget.absolute) / (1.0 + budget.relative)
+    needed = (problem.train_loss(w, b) - budget.delta) / (1.0 + budget.epsilon)
     models.limit_training(max(needed, models.least_loss().value))
     p, n_columns = problem.n_features, len(models.program.cost)
-    room = np.zeros((2 * p, n_columns + 1))
-    room[:, :p] = np.vstack([np.eye(p), -np.eye(p)])
-    room[:, -1] = np.tile(held - box, 2)
+    within = np.zeros((2 * p, n_columns + 1))
+    within[:, :p] = np.vstack([np.eye(p), -np.eye(p)])
+    within[:, -1] = np.tile(held - box, 2)
     program = models.program.extended(
         cost=np.append(np.zeros(n_columns), 1.0),
-        rows=room,
+        rows=within,
         row_upper=np.tile(held, 2),
         lower=np.zeros(1),
         upper=np.ones(1),
@@ -160,64 +116,53 @@ def _least_share(
     return float(np.clip(WarmProgram(program).minimise()[-1], 0.0, 1.0))
 
 
-def _multipliers(
-    problem: TuningProblem, budget: Budget, flipped: Mask | None, w: Vector, b: float, box: Vector
-) -> LinearProgram:
-    """Multipliers at ``(w, b)`` as a linear program whose row j is the pull ``c_j``.
+def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
+    """Multipliers at ``(w, b)`` as a linear program whose row j is the reduced cost ``c_j``.
 
     Columns: the constant 1, λ, the β and the α of the points at their breakpoint. Beyond it a
     multiplier is known: 0 above; below, ``β_i = λ·weight_i`` and ``α_k = weight_k``.
     """
+    problem, flipped = task.problem, task.flipped
     u = np.append(w, b)
     rows = margin_rows(problem.X_train, problem.y_train)
-    train_pull, train_free = _sides(rows, u, problem.train_weight)
+    train_cost, train_free = _sides(rows, u, problem.train_weight)
     if flipped is None:
         flip_rows, flip_weight = np.empty((0, len(u))), np.empty(0)
-        multiplier_limits = (1.0, 1.0)
+        least_lam, most_lam = 1.0, 1.0
     else:
         flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
         flip_weight = problem.flipped_weight(flipped)
-        multiplier_limits = (0.0, np.inf if _within_budget(problem, budget, w, b, box) else 0.0)
-    flip_pull, flip_free = _sides(flip_rows, u, flip_weight)
+        least_lam, most_lam = 0.0, np.inf if _within_budget(task, w, b, box) else 0.0
+    flip_cost, flip_free = _sides(flip_rows, u, flip_weight)
 
     n_beta, n_alpha = int(train_free.sum()), int(flip_free.sum())
-    pulls = np.column_stack([flip_pull, train_pull, rows[train_free].T, flip_rows[flip_free].T])
-    shares = np.column_stack(
-        [
-            np.zeros(n_beta),
-            -problem.train_weight[train_free],
-            np.eye(n_beta),
-            np.zeros((n_beta, n_alpha)),
-        ]
-    )
-    # A weight on the limit of its box is pulled outwards or not at all, one that the box holds at
-    # 0 either way, any other not at all. The last pull is that on b.
+    costs = np.column_stack([flip_cost, train_cost, rows[train_free].T, flip_rows[flip_free].T])
+    shares = np.eye(n_beta, 2 + n_beta + n_alpha, 2)
+    shares[:, 1] = -problem.train_weight[train_free]
+    # The reduced cost of a weight on the limit of its box points outwards or is 0, that of one that
+    # the box holds at 0 has either sign, any other is 0. The last is that of b.
     on_limit = np.abs(w) >= box - AT_BREAKPOINT
     least = np.where(on_limit & (w <= AT_BREAKPOINT), -np.inf, 0.0)
     most = np.where(on_limit & (w >= -AT_BREAKPOINT), np.inf, 0.0)
     return LinearProgram(
         cost=np.zeros(2 + n_beta + n_alpha),
-        matrix=np.vstack([pulls, shares]),
+        matrix=np.vstack([costs, shares]),
         row_lower=np.concatenate([least, [0.0], np.full(n_beta, -np.inf)]),
         row_upper=np.concatenate([most, [0.0], np.zeros(n_beta)]),
-        lower=np.concatenate([[1.0, multiplier_limits[0]], np.zeros(n_beta + n_alpha)]),
-        upper=np.concatenate(
-            [[1.0, multiplier_limits[1]], np.full(n_beta, np.inf), flip_weight[flip_free]]
-        ),
+        lower=np.concatenate([[1.0, least_lam], np.zeros(n_beta + n_alpha)]),
+        upper=np.concatenate([[1.0, most_lam], np.full(n_beta, np.inf), flip_weight[flip_free]]),
     )
 
 
 def _sides(rows: Matrix, u: Vector, weight: Vector) -> tuple[Vector, Mask]:
-    """Return the pull of the points below their breakpoint, and which points sit on it."""
+    """Return the cost of the points below their breakpoint, and which points sit on it."""
     margins = rows @ u
     at = np.abs(margins - 1.0) <= AT_BREAKPOINT
     below = ~at & (margins < 1.0)
     return (weight * below) @ rows, at
 
 
-def _within_budget(
-    problem: TuningProblem, budget: Budget, w: Vector, b: float, box: Vector
-) -> bool:
+def _within_budget(task: Task, w: Vector, b: float, box: Vector) -> bool:
     """Whether the budget's multiplier may be positive: ``L_T(w, b)`` is a budget of this box."""
-    least = BoxModels(problem, box).least_loss().value
-    return problem.train_loss(w, b) >= budget.limit(least) - CERTIFICATE
+    least = BoxModels(task.problem, box).least_loss().value
+    return task.problem.train_loss(w, b) >= task.budget.limit(least) - CERTIFICATE

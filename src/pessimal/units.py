@@ -8,15 +8,15 @@ of standardised features is solved as it stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from pessimal.problem import TuningProblem, Vector, power_of_two
 
 
-@dataclass(frozen=True, eq=False)
-class Balanced:
+class Equilibrated(NamedTuple):
     """A problem with columns of similar size, and what they were divided by.
 
     A weight or limit in its units is one in the user's, times its column's factor.
@@ -26,21 +26,19 @@ class Balanced:
     factor: Vector
 
 
-def balance(problem: TuningProblem) -> Balanced:
+def equilibrate(problem: TuningProblem) -> Equilibrated:
     """Divide the columns of unusual size by powers of two, which brings them below 1.
 
     Examples
     --------
     >>> problem = TuningProblem([[-1000.0, 1.0], [3000.0, 2.0]], [-1, 1], [[0.0, 3.0]], [1])
-    >>> balanced = balance(problem)
-    >>> balanced.factor.tolist(), balanced.problem.upper.tolist()
+    >>> scaled = equilibrate(problem)
+    >>> scaled.factor.tolist(), scaled.problem.upper.tolist()
     ([4096.0, 1.0], [4096.0, 1.0])
     """
-    factor = power_of_two(
-        np.maximum(np.abs(problem.X_train).max(axis=0), np.abs(problem.X_val).max(axis=0))
-    )
+    factor = power_of_two(np.abs(np.vstack([problem.X_train, problem.X_val])).max(axis=0))
     if (factor == 1.0).all():
-        return Balanced(problem, factor)
+        return Equilibrated(problem, factor)
     scaled = replace(
         problem,
         X_train=problem.X_train / factor,
@@ -48,4 +46,4 @@ def balance(problem: TuningProblem) -> Balanced:
         lower=problem.lower * factor,
         upper=problem.upper * factor,
     )
-    return Balanced(scaled, factor)
+    return Equilibrated(scaled, factor)

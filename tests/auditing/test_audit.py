@@ -44,8 +44,8 @@ def run(problem: TuningProblem, box: Vector, budget: Budget, **options: Any) -> 
         problem.X_val,
         problem.y_val,
         box=box,
-        epsilon=budget.relative,
-        delta=budget.absolute,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
         **{"epsilons": (), **options},
     )
 
@@ -111,7 +111,7 @@ def test_errors_ambiguity_and_discrepancy_follow_from_the_signs_that_occur(
 
 def test_the_reference_of_an_audit_trains_best() -> None:
     problem = random_problem(0)
-    report = run(problem, np.full(3, 0.5), Budget(relative=0.1))
+    report = run(problem, np.full(3, 0.5), Budget(epsilon=0.1))
     chosen = report.reference
     assert chosen.train_loss == report.least_train_loss
     assert report.train_limit == pytest.approx(1.1 * report.least_train_loss)
@@ -143,12 +143,12 @@ def test_curves_open_as_epsilon_grows(seed: int, time_limit: float | None) -> No
 
 
 def test_the_curve_holds_the_audited_epsilon_among_those_asked_for() -> None:
-    report = run(random_problem(0), np.ones(3), Budget(relative=0.3), epsilons=[0.4, 0.1, 0.4])
+    report = run(random_problem(0), np.ones(3), Budget(epsilon=0.3), epsilons=[0.4, 0.1, 0.4])
     assert report.curve.epsilons.tolist() == [0.1, 0.3, 0.4]
 
 
 def test_out_of_time_the_bounds_still_hold() -> None:
-    problem, box, budget = random_problem(3), np.ones(3), Budget(relative=0.3)
+    problem, box, budget = random_problem(3), np.ones(3), Budget(epsilon=0.3)
     exact = run(problem, box, budget)
     limited = run(problem, box, budget, time_limit=1e-6)
     for name in ("worst_loss", "worst_error", "discrepancy"):
@@ -185,7 +185,7 @@ def test_a_point_of_unknown_range_may_be_right_with_a_score_of_zero(
 
 def test_labels_may_be_any_two_classes_and_the_last_sorted_is_positive() -> None:
     problem = random_problem(1)
-    signed = run(problem, np.ones(3), Budget(relative=0.2))
+    signed = run(problem, np.ones(3), Budget(epsilon=0.2))
     named = audit(
         problem.X_train,
         np.where(problem.y_train > 0.0, "sick", "healthy"),
@@ -238,7 +238,7 @@ def test_small_and_degenerate_data_are_audited(
     report = audit(X_train, y_train, X_val, y_val, delta=0.1)
     y = np.where(np.array([*y_train, *y_val]) == 1, 1.0, -1.0)
     problem = TuningProblem(X_train, y[: len(y_train)], X_val, y[len(y_train) :])
-    box, budget = np.ones(problem.n_features), Budget(absolute=0.1)
+    box, budget = np.ones(problem.n_features), Budget(delta=0.1)
     largest = brute_force_worst_case(problem, box, budget)
     assert report.worst_loss.bound == pytest.approx(largest, abs=TOLERANCE)
     least = brute_force_best_case(problem, box, budget)
@@ -257,7 +257,7 @@ def test_a_box_of_zero_leaves_the_constant_models() -> None:
 def test_separable_data_are_told_that_epsilon_does_nothing() -> None:
     separable = audit([[-2.0], [2.0]], [0, 1], [[1.0]], [1], epsilon=0.2)
     assert any("delta" in note for note in separable.notes)
-    assert run(random_problem(0), np.full(3, 0.1), Budget(relative=0.2)).notes == ()
+    assert run(random_problem(0), np.full(3, 0.1), Budget(epsilon=0.2)).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_columns_in_another_order_are_refused() -> None:
 
 def test_features_in_other_units_with_the_box_in_theirs_are_the_same_audit() -> None:
     problem, unit = random_problem(4), np.array([1e3, 1.0, 1e-3])
-    plain_units = run(problem, np.ones(3), Budget(relative=0.2))
+    plain_units = run(problem, np.ones(3), Budget(epsilon=0.2))
     other_units = audit(
         problem.X_train * unit,
         problem.y_train,
@@ -333,14 +333,14 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, n_ranges: int) -> AuditReport
 
     with monkeypatch.context() as patch:
         patch.setattr(BoxSet, "score_range", interrupted)
-        return run(random_problem(3), np.ones(3), Budget(relative=0.3))
+        return run(random_problem(3), np.ones(3), Budget(epsilon=0.3))
 
 
 @pytest.mark.parametrize("n_ranges", [0, 1, 3, 7])
 def test_ctrl_c_keeps_what_is_known_and_says_what_is_not(
     monkeypatch: pytest.MonkeyPatch, n_ranges: int
 ) -> None:
-    exact = run(random_problem(3), np.ones(3), Budget(relative=0.3))
+    exact = run(random_problem(3), np.ones(3), Budget(epsilon=0.3))
     report = stopped_after(monkeypatch, n_ranges)
     assert report.stopped
     assert f"Ctrl-C came before the score ranges of {8 - n_ranges} of 8" in report.notes[0]
@@ -380,13 +380,13 @@ def test_what_is_not_known_is_called_so_wherever_it_is_shown(
 
 
 def test_a_step_whose_program_fails_leaves_valid_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = run(random_problem(3), np.ones(3), Budget(relative=0.3))
+    exact = run(random_problem(3), np.ones(3), Budget(epsilon=0.3))
 
     def fail(*_: Any, **__: Any) -> Any:
         raise SolverError("training stalled")
 
     monkeypatch.setattr(BoxSet, "worst", fail)
-    report = run(random_problem(3), np.ones(3), Budget(relative=0.3))
+    report = run(random_problem(3), np.ones(3), Budget(epsilon=0.3))
     assert report.stopped
     assert "training stalled" in " ".join(report.notes)
     assert report.worst_loss.value <= exact.worst_loss.value + TOLERANCE

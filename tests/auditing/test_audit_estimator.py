@@ -81,8 +81,8 @@ def test_box_and_budget_are_the_models_own() -> None:
     missed = problem.train_loss(model.coef_[0], -model.intercept_[0])
     missed -= least_training_loss(problem, box)
     assert report.box.tolist() == box.tolist()
-    assert report.budget.absolute == pytest.approx(missed, abs=TOLERANCE)
-    largest = brute_force_worst_case(problem, box, Budget(absolute=report.budget.absolute))
+    assert report.budget.delta == pytest.approx(missed, abs=TOLERANCE)
+    largest = brute_force_worst_case(problem, box, Budget(delta=report.budget.delta))
     assert report.worst_loss.bound == pytest.approx(largest, abs=TOLERANCE)
 
 

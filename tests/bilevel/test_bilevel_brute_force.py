@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from milp import solve_milp
 from oracles import brute_force_optimistic, brute_force_pessimistic
 from strategies import budgets, flip_masks, problems
 
-from pessimal.bilevel import solve_optimistic_milp, solve_pessimistic_milp
 from pessimal.certificate import certify
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 
 TOLERANCE = 2e-6
 
@@ -20,7 +20,7 @@ TOLERANCE = 2e-6
 @settings(max_examples=40)
 @given(problems())
 def test_optimistic_agrees_with_brute_force(problem: TuningProblem) -> None:
-    outcome = solve_optimistic_milp(problem)
+    outcome = solve_milp(problem)
     found = problem.val_loss(outcome.w, outcome.b)
     assert outcome.status is Status.OPTIMAL
     assert abs(found - brute_force_optimistic(problem)) <= TOLERANCE
@@ -33,7 +33,7 @@ def test_pessimistic_agrees_with_brute_force_for_any_cap(
     data: st.DataObject, problem: TuningProblem, budget: Budget, cap: float
 ) -> None:
     flipped = data.draw(flip_masks(problem))
-    outcome = solve_pessimistic_milp(problem, budget, flipped, multiplier_cap=cap)
+    outcome = solve_milp(problem, budget, flipped, multiplier_cap=cap)
     found = problem.val_loss(outcome.w, outcome.b)
     truth = brute_force_pessimistic(problem, budget, flipped)
     assert outcome.status is Status.OPTIMAL
@@ -51,8 +51,8 @@ def test_points_without_weight_change_nothing() -> None:
     )  # fmt: skip
     bare = TuningProblem(X_train, y_train, X_val[:2], y_val[:2])
     for budget in (Budget(), Budget(0.2, 0.05)):
-        with_padding = solve_pessimistic_milp(padded, budget, np.array([True, True, True]))
-        without = solve_pessimistic_milp(bare, budget, np.array([True, True]))
+        with_padding = solve_milp(padded, budget, np.array([True, True, True]))
+        without = solve_milp(bare, budget, np.array([True, True]))
         assert with_padding.status is without.status is Status.OPTIMAL
         assert (
             abs(
@@ -67,7 +67,7 @@ def test_points_without_weight_change_nothing() -> None:
 def test_without_flipped_points_any_near_optimal_model_will_do() -> None:
     problem = TuningProblem([[-1.0], [0.5], [1.0]], [-1, -1, 1], [[0.2], [-0.3]], [1, -1])
     nobody, budget = np.zeros(2, dtype=np.bool_), Budget(0.1)
-    outcome = solve_pessimistic_milp(problem, budget, nobody)
+    outcome = solve_milp(problem, budget, nobody)
     assert outcome.status is Status.OPTIMAL
     truth = brute_force_pessimistic(problem, budget, nobody)
     assert abs(problem.val_loss(outcome.w, outcome.b) - truth) <= TOLERANCE

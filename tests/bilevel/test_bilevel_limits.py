@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from milp import solve_milp
 
-from pessimal.bilevel import SOLVERS, solve, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.bilevel import SOLVERS, solve
 from pessimal.bilevel.backends import Backend, Effort, Handle, SolverResult, find_backend
 from pessimal.bilevel.paper import optimistic_program, pessimistic_program
 from pessimal.certificate import certify
@@ -23,7 +24,7 @@ from pessimal.datasets import load_diabetes, paper_split
 from pessimal.errors import InvalidInputError, MissingExtraError, SolverError
 from pessimal.lp.highs import LinearProgram
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 
 TRAPS = json.loads((Path(__file__).parent / "traps.json").read_text())
 LARGE = TRAPS["cases"][1]
@@ -71,7 +72,7 @@ def test_a_tiny_time_limit_leaves_a_certified_point_and_a_valid_bound(
     if importlib.util.find_spec(MODULES[solver]) is None:
         pytest.skip(f"{MODULES[solver]} is not installed")
     flipped = np.ones(large.n_val, dtype=np.bool_)
-    outcome = solve_pessimistic_milp(large, Budget(), flipped, solver, time_limit=0.02)
+    outcome = solve_milp(large, Budget(), flipped, solver, time_limit=0.02)
     found = large.val_loss(outcome.w, outcome.b)
     assert outcome.status is Status.TIME_LIMIT
     assert 0.0 <= outcome.lower_bound <= LARGE["objective"] + 1e-6 <= found + 2e-6
@@ -79,7 +80,7 @@ def test_a_tiny_time_limit_leaves_a_certified_point_and_a_valid_bound(
 
 
 def test_a_tiny_time_limit_on_the_optimistic_program_too(small: TuningProblem) -> None:
-    outcome = solve_optimistic_milp(small, time_limit=1e-6)
+    outcome = solve_milp(small, time_limit=1e-6)
     found = small.val_loss(outcome.w, outcome.b)
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.lower_bound == 0.0
@@ -105,7 +106,7 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_best_point(
 
     use(monkeypatch, prepare)
     flipped = np.ones(large.n_val, dtype=np.bool_)
-    outcome = solve_pessimistic_milp(large, Budget(), flipped, solver)
+    outcome = solve_milp(large, Budget(), flipped, solver)
     found = large.val_loss(outcome.w, outcome.b)
     assert outcome.status is Status.INTERRUPTED
     # The tail was never looked at, so that nothing but 0 bounds it.
@@ -124,7 +125,7 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
 
     result = SolverResult(None, 0.001, Status.OPTIMAL, 7)
     use(monkeypatch, lambda _program, _effort: Handle(None, run, stopped.set, lambda: result))
-    outcome = solve_optimistic_milp(small)
+    outcome = solve_milp(small)
     assert stopped.is_set()
     assert (outcome.status, outcome.lower_bound, outcome.nodes) == (Status.INTERRUPTED, 0.001, 7)
 
@@ -133,7 +134,7 @@ def test_an_end_the_adaptor_does_not_know_proves_nothing(
     small: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, answering(SolverResult(None, 99.0, Status.NOT_PROVED, 0)))
-    outcome = solve_optimistic_milp(small)
+    outcome = solve_milp(small)
     assert outcome.status is Status.NOT_PROVED
     assert outcome.lower_bound == 0.0
     assert any("not proved" in note for note in outcome.notes)
@@ -149,7 +150,7 @@ def test_an_answer_that_fails_the_certificate_is_not_reported(
         return answering(SolverResult(x, 0.0, Status.OPTIMAL, 1))(program, effort)
 
     use(monkeypatch, prepare)
-    outcome = solve_optimistic_milp(small)
+    outcome = solve_milp(small)
     found = small.val_loss(outcome.w, outcome.b)
     assert outcome.status is Status.NOT_PROVED
     assert outcome.lower_bound == 0.0
@@ -158,7 +159,7 @@ def test_an_answer_that_fails_the_certificate_is_not_reported(
 
 def test_an_unknown_solver_is_refused_with_the_four_that_exist(small: TuningProblem) -> None:
     with pytest.raises(InvalidInputError, match="'highs', 'scip', 'gurobi', 'cplex'"):
-        solve_optimistic_milp(small, solver="glpk")
+        solve_milp(small, solver="glpk")
 
 
 @pytest.mark.parametrize("solver", ["scip", "gurobi", "cplex"])
@@ -167,7 +168,7 @@ def test_an_absent_package_is_named_with_its_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, MODULES[solver], None)
     with pytest.raises(MissingExtraError, match=rf"{MODULES[solver]}.*pessimal\[solvers\]"):
-        solve_optimistic_milp(small, solver=solver)
+        solve_milp(small, solver=solver)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_a_licence_that_is_too_small_is_said_in_one_plain_sentence(
 
     use(monkeypatch, prepare)
     with pytest.raises(SolverError, match="solver='highs' or solver='scip'") as caught:
-        solve_optimistic_milp(small)
+        solve_milp(small)
     assert caught.value.__suppress_context__
 
 
@@ -198,20 +199,20 @@ def test_a_failure_of_a_solver_in_its_thread_is_reported(
     result: Any = None
     use(monkeypatch, lambda _program, _effort: Handle(None, explode, explode, lambda: result))
     with pytest.raises(SolverError, match=r"Fake 1.0 failed \(out of luck\)"):
-        solve_optimistic_milp(small)
+        solve_milp(small)
 
 
 @pytest.mark.parametrize("time_limit", [0.0, -1.0, float("nan")])
 def test_a_time_limit_must_be_positive(time_limit: float, small: TuningProblem) -> None:
     with pytest.raises(InvalidInputError, match="time_limit"):
-        solve_optimistic_milp(small, time_limit=time_limit)
+        solve_milp(small, time_limit=time_limit)
 
 
 @pytest.mark.parametrize("cap", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_multiplier_cap_must_be_positive_and_finite(cap: float, small: TuningProblem) -> None:
     flipped = np.ones(small.n_val, dtype=np.bool_)
     with pytest.raises(InvalidInputError, match="multiplier_cap"):
-        solve_pessimistic_milp(small, Budget(), flipped, multiplier_cap=cap)
+        solve_milp(small, Budget(), flipped, multiplier_cap=cap)
 
 
 def test_every_big_m_states_its_reason_and_no_multiplier_is_unbounded(small: TuningProblem) -> None:
@@ -231,7 +232,7 @@ def test_a_node_limit_is_heeded(solver: str, large: TuningProblem) -> None:
     if importlib.util.find_spec(MODULES[solver]) is None:
         pytest.skip(f"{MODULES[solver]} is not installed")
     flipped = np.ones(large.n_val, dtype=np.bool_)
-    outcome = solve_pessimistic_milp(large, Budget(), flipped, solver, node_limit=4)
+    outcome = solve_milp(large, Budget(), flipped, solver, node_limit=4)
     assert outcome.status is Status.NODE_LIMIT
     assert outcome.nodes <= 8  # a solver may finish the node it is at
     assert 0.0 <= outcome.lower_bound <= LARGE["objective"] + 1e-6
@@ -240,7 +241,7 @@ def test_a_node_limit_is_heeded(solver: str, large: TuningProblem) -> None:
 @pytest.mark.parametrize("node_limit", [0, -1, float("nan")])
 def test_a_node_limit_must_be_positive(node_limit: int, small: TuningProblem) -> None:
     with pytest.raises(InvalidInputError, match="node_limit"):
-        solve_optimistic_milp(small, node_limit=node_limit)
+        solve_milp(small, node_limit=node_limit)
 
 
 @pytest.mark.parametrize(("epsilon", "optimum"), [(0.0, 0.232862133), (0.2, 0.238649953)])
@@ -251,7 +252,7 @@ def test_a_bound_that_a_model_contradicts_is_no_proof(
     split = paper_split(load_diabetes(), 15, 15, 1)
     problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val)
     flipped = np.ones(problem.n_val, dtype=np.bool_)
-    outcome = solve_pessimistic_milp(problem, Budget(epsilon), flipped)
+    outcome = solve_milp(problem, Budget(epsilon), flipped)
     assert problem.val_loss(outcome.w, outcome.b) > optimum + 1e-3
     assert outcome.status is Status.NOT_PROVED
     assert outcome.lower_bound <= optimum + 1e-9

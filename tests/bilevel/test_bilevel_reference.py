@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from milp import solve_milp
 
-from pessimal.bilevel import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.bilevel import SOLVERS
 from pessimal.bilevel.backends import Effort, find_backend
 from pessimal.bilevel.paper import pessimistic_program
 from pessimal.certificate import certify
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import Outcome, Status
+from pessimal.solvers.base import Result, Status
 
 HERE = Path(__file__).parent
 REFERENCE = json.loads((HERE / "reference.json").read_text())
@@ -33,7 +34,7 @@ def name_of(case: dict[str, Any]) -> str:
 
 
 def assert_proved(
-    problem: TuningProblem, budget: Budget, flipped: Any, outcome: Outcome, objective: float
+    problem: TuningProblem, budget: Budget, flipped: Any, outcome: Result, objective: float
 ) -> None:
     found = problem.val_loss(outcome.w, outcome.b)
     assert found == pytest.approx(objective, abs=1e-6)
@@ -48,11 +49,11 @@ def test_the_certified_optimum_is_proved(case: dict[str, Any], solver: str) -> N
     require(solver)
     problem = TuningProblem(**REFERENCE["instances"][case["instance"]])
     if case["view"] == "optimistic":
-        outcome = solve_optimistic_milp(problem, solver)
+        outcome = solve_milp(problem, solver=solver)
         assert_proved(problem, Budget(), None, outcome, case["objective"])
     else:
         budget, flipped = Budget(case["epsilon"]), np.ones(problem.n_val, dtype=np.bool_)
-        outcome = solve_pessimistic_milp(problem, budget, flipped, solver)
+        outcome = solve_milp(problem, budget, flipped, solver)
         assert_proved(problem, budget, flipped, outcome, case["objective"])
 
 
@@ -78,7 +79,7 @@ def test_a_multiplier_beyond_the_cap_is_found(case: dict[str, Any]) -> None:
     assert plain > case["objective"] + 1e-4
 
     flipped = np.ones(problem.n_val, dtype=np.bool_)
-    outcome = solve_pessimistic_milp(problem, Budget(), flipped, solver, multiplier_cap=case["cap"])
+    outcome = solve_milp(problem, Budget(), flipped, solver, multiplier_cap=case["cap"])
     assert_proved(problem, Budget(), flipped, outcome, case["objective"])
     assert any(f"{case['cap']:g}" in note for note in outcome.notes)
 
@@ -89,5 +90,5 @@ def test_what_leaks_through_a_huge_big_m_is_cut_off() -> None:
     assert plain_objective(problem, 1e7, "highs") < case["objective"] - 0.05
 
     flipped = np.ones(problem.n_val, dtype=np.bool_)
-    outcome = solve_pessimistic_milp(problem, Budget(), flipped, multiplier_cap=1e7)
+    outcome = solve_milp(problem, Budget(), flipped, multiplier_cap=1e7)
     assert_proved(problem, Budget(), flipped, outcome, case["objective"])

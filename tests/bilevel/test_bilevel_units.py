@@ -6,11 +6,12 @@ import importlib.util
 
 import numpy as np
 import pytest
+from milp import solve_milp
 
-from pessimal.bilevel import SOLVERS, solve_optimistic_milp, solve_pessimistic_milp
+from pessimal.bilevel import SOLVERS
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import Outcome, Status
+from pessimal.solvers.base import Result, Status
 
 MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
 SPLIT = paper_split(load_diabetes(), 5, 5, 1)
@@ -25,7 +26,7 @@ def rescaled(factor: float) -> TuningProblem:
     )
 
 
-def assert_proved(problem: TuningProblem, outcome: Outcome, optimum: float) -> None:
+def assert_proved(problem: TuningProblem, outcome: Result, optimum: float) -> None:
     assert outcome.status is Status.OPTIMAL
     assert problem.val_loss(outcome.w, outcome.b) == pytest.approx(optimum, abs=2e-6)
     assert outcome.lower_bound == pytest.approx(optimum, abs=2e-6)
@@ -39,13 +40,13 @@ def test_the_optimistic_optimum_is_the_same_in_other_units(solver: str, factor: 
         pytest.skip(f"{MODULES[solver]} is not installed")
     problem = rescaled(factor)
     # Here and below: optima certified by two solvers, in units of order one.
-    assert_proved(problem, solve_optimistic_milp(problem, solver), 0.069099192)
+    assert_proved(problem, solve_milp(problem, solver=solver), 0.069099192)
 
 
 @pytest.mark.parametrize("factor", [1e-10])
 def test_the_pessimistic_optimum_is_the_same_in_other_units(factor: float) -> None:
     problem, flipped = rescaled(factor), np.ones(5, dtype=np.bool_)
-    assert_proved(problem, solve_pessimistic_milp(problem, Budget(0.2), flipped), 0.340606033)
+    assert_proved(problem, solve_milp(problem, Budget(0.2), flipped), 0.340606033)
 
 
 def test_a_column_a_million_times_too_large_for_its_limit_misleads_nobody() -> None:
@@ -54,6 +55,6 @@ def test_a_column_a_million_times_too_large_for_its_limit_misleads_nobody() -> N
     unit = np.ones(split.X_train.shape[1])
     unit[2] = 1e7
     problem = TuningProblem(split.X_train * unit, split.y_train, split.X_val * unit, split.y_val)
-    outcome = solve_optimistic_milp(problem, time_limit=20.0)
+    outcome = solve_milp(problem, time_limit=20.0)
     # A model that SCIP and the search found, feasible to the certificate.
     assert outcome.lower_bound <= 0.520245 + 2e-6

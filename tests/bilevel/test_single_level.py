@@ -11,7 +11,7 @@ from pessimal.bilevel import SOLVERS
 from pessimal.bilevel.backends import Effort, find_backend
 from pessimal.bilevel.kkt import Affine, InnerProgram
 from pessimal.bilevel.single_level import BigM, single_level
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 
 MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
 

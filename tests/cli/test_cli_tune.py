@@ -216,7 +216,7 @@ def test_no_single_limit_has_a_smaller_worst_case(one_limit: dict[str, Any]) -> 
     X, val = (rows.X - model.mean_) / model.scale_, model.validation_
     problem = TuningProblem(X[~val], rows.y[~val], X[val], rows.y[val])
     for limit in np.linspace(0.0, 1.0, 21):
-        models = near_optimal(problem, problem.box(limit), Budget(relative=0.2))
+        models = near_optimal(problem, problem.box(limit), Budget(epsilon=0.2))
         worst = largest_hinge(models, deadline=NEVER)
         assert worst >= one_limit["worst_loss"] - 1e-6
 

@@ -46,7 +46,7 @@ def test_refit_has_the_least_loss(problem: TuningProblem, data: st.DataObject) -
 def test_the_mean_follows_its_seed() -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
     draws = [
-        mean(problem, np.ones(2), Budget(absolute=0.3), np.random.RandomState(seed))[0]
+        mean(problem, np.ones(2), Budget(delta=0.3), np.random.RandomState(seed))[0]
         for seed in (0, 0, 1)
     ]
     np.testing.assert_array_equal(draws[0], draws[1])
@@ -65,7 +65,7 @@ def test_the_centre_of_a_separable_problem_is_chebyshev_s() -> None:
 
 def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
-    budget, box = Budget(absolute=0.3), np.ones(2)
+    budget, box = Budget(delta=0.3), np.ones(2)
     with pytest.warns(ConvergenceWarning, match="mean of 1 near-optimal models instead of 60"):
         w, b = mean(problem, box, budget, seeded(), deadline=Deadline.after(-1.0))
     assert in_near_optimal_set(problem, w, b, box, budget)
@@ -73,7 +73,7 @@ def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
 
 def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
-    budget, box, calls = Budget(absolute=0.3), np.ones(2), 0
+    budget, box, calls = Budget(delta=0.3), np.ones(2), 0
     real = BoxModels.minimise
 
     def interrupted(*arguments: Any, **options: Any) -> Any:

@@ -84,9 +84,9 @@ def pessimistic_optimum(problem: TuningProblem, budget: Budget, flipped: Mask) -
     add_box_rows(primal, p, "w_hat", "hat_up_slack", "hat_low_slack")
     add_hinge_rows(primal, X, y, "w_hat", "b_hat", "xi_hat", "xi_hat_slack")
     primal.add(
-        budget.absolute,
+        budget.delta,
         xi=weight[None, :],
-        xi_hat=-(1.0 + budget.relative) * weight[None, :],
+        xi_hat=-(1.0 + budget.epsilon) * weight[None, :],
         budget_slack=np.eye(1),
     )
 

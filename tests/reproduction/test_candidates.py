@@ -12,7 +12,7 @@ from pessimal.reproduction.candidates import Candidate, candidates
 from pessimal.reproduction.instances import draw, tuning_problem
 
 TOLERANCE = 1e-6
-BUDGET = Budget(relative=0.3)
+BUDGET = Budget(epsilon=0.3)
 
 
 @pytest.fixture(scope="module")

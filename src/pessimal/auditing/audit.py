@@ -86,7 +86,7 @@ wrong on your validation data.
     """
     study = read_study(X_train, y_train, X_val, y_val, box, two_classes("y_train", y_train))
     budget = _budget(epsilon, delta)
-    grid = _grid(epsilons, budget.relative)
+    grid = _grid(epsilons, budget.epsilon)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         members = BoxSet(study.problem, study.box, budget, deadline=clock.after(0.5))
@@ -150,15 +150,15 @@ def audit_estimator(
         )
     study = read_study(X_train, y_train, X_val, y_val, size, linear.classes)
     budget = _budget(epsilon, 0.0)
-    grid = _grid(epsilons, budget.relative)
+    grid = _grid(epsilons, budget.epsilon)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         members = BoxSet(study.problem, study.box, budget, deadline=clock.after(0.5))
         clock.trained()
         missed = members.train_loss(linear) - members.trained.value
-        budget = replace(budget, absolute=max(0.0, missed))
+        budget = replace(budget, delta=max(0.0, missed))
         note = (
-            f"The box is |coef_| of the audited {linear.name}, and delta = {budget.absolute:.4g} "
+            f"The box is |coef_| of the audited {linear.name}, and delta = {budget.delta:.4g} "
             "is the mean hinge loss by which it misses the least training loss in that box: the "
             "models audited have coefficients no larger and train no worse than it does, and it "
             "is one of them."
@@ -275,7 +275,7 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
         ("discrepancy", known.find_discrepancy),
     ]
     for k in others:
-        at = f"at epsilon {known.sets[k].budget.relative:g}"
+        at = f"at epsilon {known.sets[k].budget.epsilon:g}"
         searches += [
             (f"worst loss {at}", partial(known.find_worst_loss, k)),
             (f"worst error {at}", partial(known.find_worst_error, k)),
@@ -340,7 +340,7 @@ def _budget(epsilon: float, delta: float) -> Budget:
     """Build the budget under the names the user knows."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         _require_non_negative(name, value)
-    return Budget(relative=epsilon, absolute=delta)
+    return Budget(epsilon=epsilon, delta=delta)
 
 
 def _grid(epsilons: Iterable[float] | None, epsilon: float) -> list[float]:

@@ -78,8 +78,8 @@ class Extremes:
         self.X, self.y = X, y
         self.weight = np.full(len(y), 1.0 / len(y))
         budget = members.budget
-        self.sets = [members.with_budget(replace(budget, relative=epsilon)) for epsilon in grid]
-        self.here = grid.index(budget.relative)
+        self.sets = [members.with_budget(replace(budget, epsilon=epsilon)) for epsilon in grid]
+        self.here = grid.index(budget.epsilon)
         scores = reference.decision_function(X)
         self.predicted = np.where(scores > 0.0, 1.0, -1.0)
         self.found_low, self.found_high = scores.copy(), scores.copy()

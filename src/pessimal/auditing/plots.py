@@ -55,7 +55,7 @@ def draw_losses(axes: Axes, report: AuditReport) -> None:
     axes.plot(curve.epsilons, curve.worst_loss, "s-", color=VERMILION, label="worst model")
     axes.plot(curve.epsilons, curve.best_loss, "o-", color=BLUE, label="best model")
     axes.axhline(chosen.loss, color="black", linestyle="--", linewidth=1.0, label=chosen.name)
-    axes.axvline(report.budget.relative, color=GREY, linestyle=":", linewidth=1.0)
+    axes.axvline(report.budget.epsilon, color=GREY, linestyle=":", linewidth=1.0)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("ε (share of the least training loss)")
     axes.set_ylabel("validation loss (mean hinge)")

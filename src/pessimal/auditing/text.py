@@ -64,7 +64,7 @@ def scope(report: AuditReport) -> str:
     return (
         "Audit of all linear models with coefficients in the box and a mean hinge loss of at most "
         f"{report.train_limit:.4f} in training (least possible {report.least_train_loss:.4f}, "
-        f"epsilon {report.budget.relative:g}, delta {report.budget.absolute:.4g}). "
+        f"epsilon {report.budget.epsilon:g}, delta {report.budget.delta:.4g}). "
         f"{report.n_train} training points, {report.n_val} validation points, "
         f"{len(report.feature_names)} features."
     )

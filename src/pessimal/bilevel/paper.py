@@ -103,7 +103,7 @@ def pessimistic_program(
     mu = _box_bounds(problem, slope)
     # With λ = 0 the copy may be (w, b) itself, which leaves ε·L_T + δ of the budget unused.
     unused_max = BigM(
-        np.array([budget.relative * (weight_T @ xi_max.value) + budget.absolute]),
+        np.array([budget.epsilon * (weight_T @ xi_max.value) + budget.delta]),
         "ε·L_T + δ with the copy at (w, b)",
     )
     limits = _limits(problem, b_max, xi_max)
@@ -137,7 +137,7 @@ def pessimistic_program(
 def flipped_response(problem: TuningProblem, budget: Budget, flipped: Mask) -> InnerProgram:
     """Write the inner problem of eq. (A-RPBL-hyper): least flipped loss within the budget."""
     weight_T = problem.train_weight[None, :]
-    used = {"xi_hat": (1.0 + budget.relative) * weight_T, "xi": -weight_T}
+    used = {"xi_hat": (1.0 + budget.epsilon) * weight_T, "xi": -weight_T}
     return InnerProgram(
         free={"w": np.zeros(problem.n_features), "b": np.zeros(1)},
         nonnegative={"v": problem.flipped_weight(flipped), "xi": np.zeros(problem.n_train)},
@@ -145,7 +145,7 @@ def flipped_response(problem: TuningProblem, budget: Budget, flipped: Mask) -> I
             "alpha": _hinge_rows("v", problem.X_val[flipped], -problem.y_val[flipped]),
             "beta": _hinge_rows("xi", problem.X_train, problem.y_train),
             **_box(problem),
-            "lam": Affine(used, np.array([budget.absolute])),
+            "lam": Affine(used, np.array([budget.delta])),
         },
     )
 
@@ -173,11 +173,11 @@ def proved_multiplier_cap(problem: TuningProblem, budget: Budget, flipped: Mask)
     >>> problem = TuningProblem([[-1.0], [1.0], [0.0]], [-1, 1, 1], [[1.0]], [1])
     >>> proved_multiplier_cap(problem, Budget(), np.array([True]))
     inf
-    >>> proved_multiplier_cap(problem, Budget(absolute=0.5), np.array([True]))
+    >>> proved_multiplier_cap(problem, Budget(delta=0.5), np.array([True]))
     8.0
     """
     least = max(0.0, least_loss(problem, problem.upper).value - LP_FEASIBILITY)
-    slack = budget.relative * least + budget.absolute
+    slack = budget.epsilon * least + budget.delta
     if slack <= LP_FEASIBILITY:
         return float("inf")
     # The training optimum v of the proof has |b| ≤ 1 + max reach over T.

@@ -31,6 +31,7 @@ from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.reproduction.study import Row, Value
 from pessimal.solution import TuningSolution
 from pessimal.solve import solve_optimistic, solve_pessimistic
+from pessimal.solvers.base import Task
 from pessimal.ties import largest_box
 
 PLAIN = "LogisticRegression()"
@@ -99,8 +100,8 @@ def candidates(
 
 
 def _largest_box(solution: TuningSolution) -> Vector:
-    model = (solution.coef, -solution.intercept, solution.box)
-    return largest_box(solution.problem, solution.budget, solution.flipped, *model)
+    task = Task(solution.problem, solution.budget, solution.flipped)
+    return largest_box(task, solution.coef, -solution.intercept, solution.box)
 
 
 def _of_box(

@@ -88,7 +88,7 @@ def run_perturbed(
 ) -> Sequence[Row]:
     """Tune on one instance, attack its test rows at every radius, and test."""
     attack = evasion(draw(**instance), rho_val, node_limit)
-    problem, budget = attack.problem, Budget(relative=epsilon)
+    problem, budget = attack.problem, Budget(epsilon=epsilon)
     tuned = candidates(problem, budget, flips=FLIPS, node_limit=node_limit, exact=False)
     # The first candidate is the optimistic model itself. Baselines know no ε: once is enough.
     models = tuned if epsilon > 0.0 else [*tuned, *baselines(problem)]
@@ -122,7 +122,7 @@ def run_quality(
 ) -> Sequence[Row]:
     """Tune on one instance, and find the worst cases of the tuned boxes."""
     problem = evasion(draw(**instance), rho_val, node_limit).problem
-    budget = Budget(relative=epsilon)
+    budget = Budget(epsilon=epsilon)
     models = candidates(problem, budget, flips=("margin",), node_limit=node_limit, exact=True)
     return [model.columns for model in models if "evaluated" not in str(model.columns["model"])]
 

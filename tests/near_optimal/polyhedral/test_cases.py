@@ -19,7 +19,7 @@ from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge
 from pessimal.tolerances import BUDGET_SLACK
 
 TOLERANCE = 1e-6
-BUDGETS = (Budget(), Budget(relative=0.3), Budget(absolute=0.1), Budget(0.3, 0.1))
+BUDGETS = (Budget(), Budget(epsilon=0.3), Budget(delta=0.1), Budget(0.3, 0.1))
 
 
 def random_problem(
@@ -143,7 +143,7 @@ class TestMixedIntegerProgram:
         y = np.tile([-1.0, 1.0], 8)
         X = rng.normal(size=(16, 3)) + 2.0 * y[:, None]
         problem = TuningProblem(X[:8], y[:8], X[8:], y[8:])
-        cases = WorstCases(problem, Budget(relative=0.5))
+        cases = WorstCases(problem, Budget(epsilon=0.5))
         kinds = set()
         for share in np.linspace(0.1, 1.0, 19):
             box = share * problem.upper
@@ -175,7 +175,7 @@ class TestTree:
         # so it is least at w = ½, b = ½ and largest at w = 1, b = −1.
         for label, largest in ((1.0, 0.0), (-1.0, 5.0)):
             problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[3.0]], [label])
-            worst = found(WorstCases(problem, Budget(absolute=0.5)), np.ones(1))
+            worst = found(WorstCases(problem, Budget(delta=0.5)), np.ones(1))
             assert worst.value == pytest.approx(largest, abs=1e-8)
 
     def test_a_loss_that_is_enough_ends_it(self) -> None:

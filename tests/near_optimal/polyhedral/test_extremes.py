@@ -67,7 +67,7 @@ def test_the_exact_counting_worst_case_is_the_enumerated_one(
 
 
 @pytest.mark.parametrize("loss", ["hinge", "zero_one", "margin"])
-@pytest.mark.parametrize("budget", [Budget(), Budget(relative=0.2), Budget(absolute=0.3)])
+@pytest.mark.parametrize("budget", [Budget(), Budget(epsilon=0.2), Budget(delta=0.3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_repeated_rows_and_weights_change_nothing(seed: int, budget: Budget, loss: Loss) -> None:
     problem = random_problem(seed)
@@ -83,7 +83,7 @@ def test_repeated_rows_and_weights_change_nothing(seed: int, budget: Budget, los
 def test_the_worst_case_grows_with_either_budget(seed: int, loss: Loss) -> None:
     problem = random_problem(seed, n_val=8)
     steps = (0.0, 0.1, 0.4)
-    for growing in ([Budget(relative=s) for s in steps], [Budget(absolute=s) for s in steps]):
+    for growing in ([Budget(epsilon=s) for s in steps], [Budget(delta=s) for s in steps]):
         values = [worst_case(problem, 0.5, budget, loss=loss).value for budget in growing]
         assert (np.diff(values) >= -TOLERANCE).all()
 
@@ -129,7 +129,7 @@ def test_a_margin_on_the_threshold_is_not_counted() -> None:
     worst = worst_case(problem, 1.0, loss="zero_one")
     assert worst.value == worst.upper_bound == 0.0
     # With a budget b moves either way: one of the two goes wrong, never both.
-    worst = worst_case(problem, 1.0, Budget(absolute=0.2), loss="zero_one")
+    worst = worst_case(problem, 1.0, Budget(delta=0.2), loss="zero_one")
     assert worst.value == pytest.approx(0.5)
     assert worst.upper_bound == pytest.approx(0.5)
 
@@ -137,13 +137,13 @@ def test_a_margin_on_the_threshold_is_not_counted() -> None:
 def test_the_zero_model_in_the_set_is_not_overcounted() -> None:
     # (0, 0) is near-optimal and touches every threshold; no model puts x and -x both wrong.
     problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[2.0], [2.0]], [1, -1])
-    worst = worst_case(problem, 1.0, Budget(absolute=1.0), loss="zero_one")
+    worst = worst_case(problem, 1.0, Budget(delta=1.0), loss="zero_one")
     assert worst.value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "zero_one", "margin"])
 def test_out_of_time_the_bounds_still_hold(loss: Loss) -> None:
-    problem, budget = random_problem(1, n_val=8), Budget(relative=0.3)
+    problem, budget = random_problem(1, n_val=8), Budget(epsilon=0.3)
     exact = worst_case(problem, 0.5, budget, loss=loss)
     limited = worst_case(problem, 0.5, budget, loss=loss, time_limit=1e-9)
     assert limited.value <= exact.value + TOLERANCE
@@ -151,7 +151,7 @@ def test_out_of_time_the_bounds_still_hold(loss: Loss) -> None:
 
 
 def test_out_of_nodes_the_bounds_hold_and_are_the_same_again() -> None:
-    problem, budget = random_problem(1, n_val=12), Budget(relative=0.3, absolute=0.2)
+    problem, budget = random_problem(1, n_val=12), Budget(epsilon=0.3, delta=0.2)
     exact = worst_case(problem, 0.5, budget)
     limited, again = (worst_case(problem, 0.5, budget, node_limit=1) for _ in range(2))
     assert limited.value <= exact.value + TOLERANCE
@@ -197,7 +197,7 @@ class TestWhatAFeasibleModelContradicts:
     def test_a_count_is_what_some_model_of_the_set_attains(self) -> None:
         X, y = [[1.0], [0.0], [2.0], [-2.0]], [1, -1, 1, -1]
         problem = TuningProblem(X, y, [[0.0], [0.0], [0.0], [1.0]], [-1, 1, 1, -1])
-        budget = Budget(relative=10.0)
+        budget = Budget(epsilon=10.0)
         assert in_near_optimal_set(problem, np.array([0.27]), 0.1, np.array([0.27]), budget)
         worst = worst_case(problem, 0.27, budget, loss="zero_one")
         assert worst.value == worst.upper_bound == 0.75
@@ -207,7 +207,7 @@ class TestWhatAFeasibleModelContradicts:
         problem = TuningProblem(
             [[1.0], [1.0]], [-1, 1], [[1.0], [1.0]], [-1, 1], train_weight=[1.0, 1e-8]
         )
-        worst = worst_case(problem, 1.0, Budget(relative=1.0))
+        worst = worst_case(problem, 1.0, Budget(epsilon=1.0))
         assert worst.value == pytest.approx(2.0, abs=1e-6)
         assert worst.upper_bound == pytest.approx(2.0, abs=1e-6)
 

@@ -79,7 +79,7 @@ def test_the_best_case_is_scipys_and_attained(
     assert in_near_optimal_set(problem, best.coef, -best.intercept, box, budget)
 
 
-@pytest.mark.parametrize("budget", [Budget(), Budget(relative=0.3), Budget(absolute=0.1)])
+@pytest.mark.parametrize("budget", [Budget(), Budget(epsilon=0.3), Budget(delta=0.1)])
 @pytest.mark.parametrize("seed", range(3))
 def test_score_ranges_are_scipys(seed: int, budget: Budget) -> None:
     problem, box = random_problem(seed), np.array([1.0, 0.3, 0.0, 0.6])
@@ -96,7 +96,7 @@ def test_score_ranges_bracket_every_near_optimal_model_and_widen_with_the_budget
     problem, X = random_problem(seed), np.random.default_rng(seed).normal(size=(6, 4))
     trained = least_loss(problem, 0.7)
     narrow = score_range(problem, 0.7, X=X)
-    wide = score_range(problem, 0.7, Budget(relative=0.5), X=X)
+    wide = score_range(problem, 0.7, Budget(epsilon=0.5), X=X)
     score = X @ trained.w - trained.b
     assert (narrow[0] - TOLERANCE <= score).all()
     assert (score <= narrow[1] + TOLERANCE).all()

@@ -17,7 +17,7 @@ from pessimal import (
     worst_case,
 )
 from pessimal.datasets import load_cancer, load_diabetes, paper_split
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 from pessimal.solvers.minimax.groups import GroupsSpec
 
 TOLERANCE = 1e-6
@@ -103,9 +103,9 @@ class TestOne:
             lower=0.4,
             upper=[2.5, 1.0, 1.0],
         )
-        solution = solve(problem, Budget(relative=1.0), "one")
+        solution = solve(problem, Budget(epsilon=1.0), "one")
         assert solution.proved
-        on_grid = worst_cases_on_grid(problem, Budget(relative=1.0), "one", 60)
+        on_grid = worst_cases_on_grid(problem, Budget(epsilon=1.0), "one", 60)
         assert solution.objective <= on_grid.min() + TOLERANCE
 
     def test_a_box_without_choice(self) -> None:
@@ -203,7 +203,7 @@ class TestEach:
 def test_the_least_worst_case_grows_with_either_budget(problem: TuningProblem) -> None:
     # P_o* ≤ P_p*, and Ψ grows with ε and δ.
     least = solve_optimistic(problem).objective
-    for kinds in (("relative", (0.0, 0.2, 1.0)), ("absolute", (0.0, 0.1, 0.5))):
+    for kinds in (("epsilon", (0.0, 0.2, 1.0)), ("delta", (0.0, 0.1, 0.5))):
         previous = least
         for value in kinds[1]:
             solution = solve(problem, Budget(**{kinds[0]: value}), "one")

@@ -13,9 +13,9 @@ from pessimal import Budget, solve_pessimistic, worst_case
 from pessimal.limits import Limits
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.cases import WorstCases
-from pessimal.solution import Status
-from pessimal.solvers.minimax.evaluations import Evaluations, Stop
+from pessimal.solvers.base import Status
 from pessimal.solvers.minimax.groups import groups_of
+from pessimal.solvers.minimax.oracle import Stop, WorstCaseOracle
 
 BUDGET = Budget(0.2, 0.1)
 SECONDS = 10.0
@@ -86,10 +86,10 @@ def test_a_box_that_is_half_evaluated_is_the_answer_if_there_is_no_other(
     limits = Limits(time_limit=SECONDS)
     with monkeypatch.context() as patch:
         LeapingClock(patch, 20)
-        evaluations = Evaluations(problem, BUDGET, groups_of(problem, "each"), limits)
+        oracle = WorstCaseOracle(problem, BUDGET, groups_of(problem, "each"), limits)
         with pytest.raises(Stop):
-            evaluations.at(half)
-    point = evaluations.best
+            oracle.at(half)
+    point = oracle.best
     assert point is not None
     assert np.array_equal(point.h, half)
     worst = worst_case(problem, half, BUDGET).value

@@ -13,7 +13,7 @@ from grids import enumerated_worst_case
 from pessimal import Budget, TuningProblem, TuningSolution, solve_pessimistic
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.near_optimal.polyhedral.cases import WorstCases
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 
 BUDGET = Budget(0.2, 0.1)
 GROUPS: dict[str, Any] = {"one": "one", "two": [[0, 1], [2]], "each": "each"}

@@ -12,9 +12,9 @@ from grids import random_problem
 from pessimal import Budget, TuningProblem, TuningSolution, solve_pessimistic, worst_case
 from pessimal.errors import SolverError
 from pessimal.limits import Progress
-from pessimal.solution import Outcome, Status
-from pessimal.solvers.minimax import driver, evaluations, regions
-from pessimal.solvers.search import search_optimistic
+from pessimal.solvers.base import Result, Status
+from pessimal.solvers.minimax import driver, oracle, regions
+from pessimal.solvers.search import search_optimistic, solver
 
 BUDGET = Budget(0.2, 0.1)
 KINDS: list[Any] = ["one", [[0, 1], [2, 3]], "each"]
@@ -78,7 +78,7 @@ def test_nodes_enough_for_a_single_limit_leave_no_worse_box(groups: Any) -> None
 
 @every_kind
 def test_progress_is_told_and_never_goes_back(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluations, "SECONDS_BETWEEN_CALLS", 0.0)
+    monkeypatch.setattr(oracle, "SECONDS_BETWEEN_CALLS", 0.0)
     told: list[Progress] = []
     solution = solve(groups, node_limit=400, callback=told.append)
     assert len(told) > 5
@@ -97,7 +97,7 @@ def test_progress_is_told_and_never_goes_back(groups: Any, monkeypatch: pytest.M
 @every_kind
 @pytest.mark.parametrize("after", [1, 8])
 def test_interrupted(groups: Any, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluations, "SECONDS_BETWEEN_CALLS", 0.0)
+    monkeypatch.setattr(oracle, "SECONDS_BETWEEN_CALLS", 0.0)
     told: list[Progress] = []
 
     def interrupt(progress: Progress) -> None:
@@ -113,10 +113,10 @@ def test_interrupted(groups: Any, after: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_start_s_search_that_was_interrupted_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*arguments: Any) -> Outcome:
+    def interrupted(*arguments: Any) -> Result:
         return replace(search_optimistic(*arguments), status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(driver, "search_optimistic", interrupted)
+    monkeypatch.setattr(solver, "search_optimistic", interrupted)
     solution = solve("each")
     assert solution.status is Status.INTERRUPTED
     assert solution.objective <= solve("one").objective + 1e-6

@@ -20,8 +20,8 @@ from pessimal.errors import SolverError
 from pessimal.near_optimal.polyhedral.cases import Worst, WorstCases
 from pessimal.problem import Mask
 from pessimal.reproduction.instances import draw, tuning_problem
-from pessimal.solution import Status
 from pessimal.solve import TieBreak
+from pessimal.solvers.base import Status
 from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.driver import START_NODES
 from pessimal.tolerances import OPTIMAL_GAP

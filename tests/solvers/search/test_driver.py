@@ -235,7 +235,7 @@ def overlapping(number: int) -> TuningProblem:
     return TuningProblem(X[:8], y[:8], X[8:], y[8:])
 
 
-BUDGETS = [None, Budget(), Budget(relative=0.2), Budget(relative=0.2, absolute=0.1)]
+BUDGETS = [None, Budget(), Budget(epsilon=0.2), Budget(epsilon=0.2, delta=0.1)]
 
 
 def optimum(problem: TuningProblem, budget: Budget | None, flipped: Mask) -> float:

@@ -29,7 +29,7 @@ from pessimal.near_optimal.polyhedral.program import (
 from pessimal.near_optimal.polyhedral.tree import LossTree
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CUTOFF, MEMBER
-from pessimal.units import balance
+from pessimal.units import equilibrate
 
 _NODES_BETWEEN_LOOKS = 10
 """How far compiled code runs before the clock and Ctrl-C are looked at."""
@@ -69,7 +69,7 @@ class WorstCases:
     def __init__(self, problem: TuningProblem, budget: Budget, loss: OneBreakpoint = HINGE) -> None:
         self.problem = problem
         self.budget = budget
-        balanced = balance(problem)
+        balanced = equilibrate(problem)
         self._factor = balanced.factor
         rows, weight, self._which = merged(
             margin_rows(balanced.problem.X_val, problem.y_val), problem.val_weight

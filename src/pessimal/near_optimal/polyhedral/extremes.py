@@ -111,7 +111,7 @@ def worst_case(
     >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [-2.0]], [1, -1])
     >>> round(worst_case(problem, 1.0).value, 6)
     0.25
-    >>> worst = worst_case(problem, 1.0, Budget(absolute=0.5))
+    >>> worst = worst_case(problem, 1.0, Budget(delta=0.5))
     >>> round(worst.value, 6), round(worst.upper_bound, 6)
     (0.75, 0.75)
     """

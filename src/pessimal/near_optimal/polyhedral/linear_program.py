@@ -87,7 +87,7 @@ def score_range(
     Examples
     --------
     >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[3.0]], [1])
-    >>> low, high = score_range(problem, 1.0, Budget(absolute=0.5))
+    >>> low, high = score_range(problem, 1.0, Budget(delta=0.5))
     >>> float(low[0].round(6)), float(high[0].round(6))
     (1.0, 4.0)
     """

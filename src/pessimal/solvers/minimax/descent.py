@@ -17,7 +17,7 @@ import numpy as np
 
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Mask, Vector
-from pessimal.solvers.minimax.evaluations import Evaluations, Point
+from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.tolerances import CUTOFF
 
 MOST_SETS = 30
@@ -26,7 +26,7 @@ MOST_SETS = 30
 FIRST_RADIUS, LAST_RADIUS = 0.25, 1e-5
 """Of a step, as shares of the widths of the limits."""
 
-PATIENCE = 4
+MOST_MISSES = 4
 """Steps that only met new sets before the radius shrinks."""
 
 MOST_STEPS = 100
@@ -34,16 +34,16 @@ MOST_STEPS = 100
 
 
 class Descent:
-    """Local search; what it finds is the best point of its evaluations."""
+    """Local search; what it finds is the best point of the oracle."""
 
-    def __init__(self, evaluations: Evaluations) -> None:
-        self.evaluations = evaluations
-        self._width = evaluations.groups.upper - evaluations.groups.lower
+    def __init__(self, oracle: WorstCaseOracle) -> None:
+        self.oracle = oracle
+        self._width = oracle.groups.upper - oracle.groups.lower
         self._sets: dict[bytes, Mask] = {}
 
     def improve(self, start: Vector) -> None:
         """Descend from h, then move on while moves help."""
-        point = self.evaluations.at(start)
+        point = self.oracle.at(start)
         self._remember(point.active)
         point = self._descend(point)
         while True:
@@ -60,12 +60,12 @@ class Descent:
 
         Better is what has a smaller bound: a worst case that might be smaller is no guarantee.
         """
-        self.evaluations.check()
-        limit = self.evaluations.limit(h)
+        self.oracle.check()
+        limit = self.oracle.limit(h)
         for active in reversed(self._sets.values()):
-            if self.evaluations.scenario(h, limit, active) >= enough - CUTOFF:
+            if self.oracle.active_set_loss(h, limit, active) >= enough - CUTOFF:
                 return None
-        point = self.evaluations.at(h, enough - CUTOFF)
+        point = self.oracle.at(h, enough - CUTOFF)
         self._remember(point.active)
         return point if point.bound < enough - CUTOFF else None
 
@@ -86,7 +86,7 @@ class Descent:
             found = self._try(candidate, point.bound)
             if found is not None:
                 point, radius, misses = found, 2.0 * radius, 0
-            elif len(self._sets) > n_sets and misses < PATIENCE:
+            elif len(self._sets) > n_sets and misses < MOST_MISSES:
                 misses += 1
             else:
                 radius, misses = 0.5 * radius, 0
@@ -94,8 +94,8 @@ class Descent:
 
     def _step(self, h: Vector, radius: float) -> tuple[Vector, float]:
         """Minimise the largest linear model within the radius; return where, and its value."""
-        groups = self.evaluations.groups
-        models = [self.evaluations.slope(h, active) for active in self._sets.values()]
+        groups = self.oracle.groups
+        models = [self.oracle.slope(h, active) for active in self._sets.values()]
         models = [model for model in models if np.isfinite(model[0])]
         if not models:
             return h, np.inf
@@ -116,7 +116,7 @@ class Descent:
 
     def _moves(self, h: Vector) -> Iterator[Vector]:
         """Move one hyperparameter, then all at once."""
-        groups = self.evaluations.groups
+        groups = self.oracle.groups
         for j in range(len(h)):
             for value in (groups.lower[j], groups.upper[j], 0.5 * h[j], 2.0 * h[j]):
                 moved = h.copy()

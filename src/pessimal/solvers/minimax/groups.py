@@ -1,7 +1,8 @@
 """Hyperparameters in groups: one limit for several features.
 
-A vector h, one number a group, stands for the box ``w̄_j = min(h_group(j), upper_j)``. The features
-of a group have one lower limit, so that the box is a concave function of h: the bounds need that.
+A vector h, one number per group, stands for the box ``w̄_j = min(h_group(j), upper_j)``. The
+features of a group have one lower limit, so that the box is a concave function of h: the bounds
+need that.
 """
 
 from __future__ import annotations

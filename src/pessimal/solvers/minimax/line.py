@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pessimal.problem import Mask
-from pessimal.solvers.minimax.evaluations import Evaluations, Point
+from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, Plane
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 
@@ -47,66 +47,64 @@ class Part:
     active: Mask = field(compare=False)
 
 
-def minimise_on_line(evaluations: Evaluations) -> list[Leaf]:
+def minimise_on_line(oracle: WorstCaseOracle) -> list[Leaf]:
     """Evaluate h until the best one is proved; return the proof."""
-    ends = _evaluated(evaluations, breakpoints(evaluations))
-    parts = [_part(evaluations, low, high) for low, high in pairwise(ends)]
+    ends = _evaluated(oracle, breakpoints(oracle))
+    parts = [_part(oracle, low, high) for low, high in pairwise(ends)]
     heapq.heapify(parts)
     too_short: list[Part] = []
-    while parts and parts[0].bound < evaluations.best_value - CUTOFF:
-        evaluations.prove(min(part.bound for part in (parts[0], *too_short)))
-        if evaluations.best is not None and parts[0].bound >= evaluations.best.value - CUTOFF:
-            evaluations.finish()  # nothing is better than the best if its worst case is its value
+    while parts and parts[0].bound < oracle.best_value - CUTOFF:
+        oracle.prove(min(part.bound for part in (parts[0], *too_short)))
+        if oracle.best is not None and parts[0].bound >= oracle.best.value - CUTOFF:
+            oracle.finish()  # nothing is better than the best if its worst case is its value
         part = heapq.heappop(parts)
         if part.high.h[0] - part.low.h[0] < SMALLEST:
             too_short.append(part)
             continue
-        middle = evaluations.settled(
-            np.array([_crossing(evaluations, part)]), evaluations.best_value
-        )
-        heapq.heappush(parts, _part(evaluations, part.low, middle))
-        heapq.heappush(parts, _part(evaluations, middle, part.high))
+        middle = oracle.settled(np.array([_crossing(oracle, part)]), oracle.best_value)
+        heapq.heappush(parts, _part(oracle, part.low, middle))
+        heapq.heappush(parts, _part(oracle, middle, part.high))
     leaves = parts + too_short
-    evaluations.prove(min((part.bound for part in leaves), default=evaluations.best_value))
-    return [_leaf(evaluations, part) for part in leaves]
+    oracle.prove(min((part.bound for part in leaves), default=oracle.best_value))
+    return [_leaf(oracle, part) for part in leaves]
 
 
-def _evaluated(evaluations: Evaluations, hs: list[float]) -> list[Point]:
+def _evaluated(oracle: WorstCaseOracle, hs: list[float]) -> list[Point]:
     """Evaluate the most promising first: of the others it is enough to know that they are worse."""
     points = [np.array([h]) for h in hs]
-    # Glances from coarse to fine, by the bits of the number reversed: they may be cut short.
+    # From coarse to fine, by the bits of the number reversed: time may run out on the way.
     n_bits = len(points).bit_length()
     spread = sorted(range(len(points)), key=lambda k: f"{k:0{n_bits}b}"[::-1])
-    glances = {k: evaluations.glance(points[k]).value for k in spread}
-    order = sorted(range(len(points)), key=glances.__getitem__)
-    found = {k: evaluations.settled(points[k], evaluations.best_value) for k in order}
+    lower_bounds = {k: oracle.local_lower_bound(points[k]) for k in spread}
+    order = sorted(range(len(points)), key=lower_bounds.__getitem__)
+    found = {k: oracle.settled(points[k], oracle.best_value) for k in order}
     return [found[k] for k in range(len(points))]
 
 
-def _part(evaluations: Evaluations, low: Point, high: Point) -> Part:
+def _part(oracle: WorstCaseOracle, low: Point, high: Point) -> Part:
     """Bound the worst case between two points from below."""
-    by_low = min(low.value, evaluations.scenario(high.h, high.limit, low.active))
-    by_high = min(high.value, evaluations.scenario(low.h, low.limit, high.active))
+    by_low = min(low.value, oracle.active_set_loss(high.h, high.limit, low.active))
+    by_high = min(high.value, oracle.active_set_loss(low.h, low.limit, high.active))
     bound, active = max((by_low, low.active), (by_high, high.active), key=itemgetter(0))
     return Part(bound, low, high, active)
 
 
-def _leaf(evaluations: Evaluations, part: Part) -> Leaf:
+def _leaf(oracle: WorstCaseOracle, part: Part) -> Leaf:
     """Say what proves the bound of a part: its hinges, and the line of the training losses."""
     low, high = part.low.h, part.high.h
-    losses = [evaluations.tangent(h).value for h in (low, high)]
+    losses = [oracle.tangent(h).value for h in (low, high)]
     slope = (losses[1] - losses[0]) / (high - low)
     return Leaf(low, high, (Plane(low, losses[0], slope),), (part.active,), np.ones((1, 1)))
 
 
-def _crossing(evaluations: Evaluations, part: Part) -> float:
+def _crossing(oracle: WorstCaseOracle, part: Part) -> float:
     """Where the losses on the hinges of either end are equal."""
     low, high = part.low, part.high
 
     def difference(h: float) -> float:
         at = np.array([h])
-        limit = evaluations.limit(at)
-        return evaluations.scenario(at, limit, low.active) - evaluations.scenario(
+        limit = oracle.limit(at)
+        return oracle.active_set_loss(at, limit, low.active) - oracle.active_set_loss(
             at, limit, high.active
         )
 
@@ -119,19 +117,19 @@ def _crossing(evaluations: Evaluations, part: Part) -> float:
     return root if left + SMALLEST / 4 < root < right - SMALLEST / 4 else middle
 
 
-def breakpoints(evaluations: Evaluations) -> list[float]:
+def breakpoints(oracle: WorstCaseOracle) -> list[float]:
     """List the ends of the pieces on which box and least training loss are linear in h."""
-    groups = evaluations.groups
+    groups = oracle.groups
     low, high = groups.lower[0], groups.upper[0]
     ends = [float(h) for h in np.unique([low, high, *groups.feature_upper])]
     found = [ends[0]]
     for left, right in pairwise(ends):
-        tangents = (evaluations.tangent(np.array([h])) for h in (left, right))
-        found += [*_bends(evaluations, *tangents), right]
+        tangents = (oracle.tangent(np.array([h])) for h in (left, right))
+        found += [*_bends(oracle, *tangents), right]
     return found
 
 
-def _bends(evaluations: Evaluations, left: Plane, right: Plane) -> Iterator[float]:
+def _bends(oracle: WorstCaseOracle, left: Plane, right: Plane) -> Iterator[float]:
     """Yield the points between two tangents at which the least training loss bends, in order."""
     low, high = left.at, right.at
     straight = (
@@ -140,11 +138,11 @@ def _bends(evaluations: Evaluations, left: Plane, right: Plane) -> Iterator[floa
     if straight or high[0] - low[0] < SMALLEST:
         return
     h = low + (right.value - left.value - right.slope * (high - low)) / (left.slope - right.slope)
-    middle = evaluations.tangent(np.clip(h, low, high))
+    middle = oracle.tangent(np.clip(h, low, high))
     bend = float(middle.at[0])
     if middle.value - left(middle.at) <= LP_FEASIBILITY:
         yield bend
         return
-    yield from _bends(evaluations, left, middle)
+    yield from _bends(oracle, left, middle)
     yield bend
-    yield from _bends(evaluations, middle, right)
+    yield from _bends(oracle, middle, right)

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from pessimal.errors import SolverError
-from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
 from pessimal.solvers.minimax.groups import Groups
@@ -59,9 +59,9 @@ def check_leaf(
     budget: Budget,
     groups: Groups,
     leaf: Leaf,
-    look: Callable[[], None] = lambda: None,
+    check_limits: Callable[[], None] = lambda: None,
 ) -> float:
-    """Recompute the bound of a leaf from the data, with HiGHS; `look` at the clock meanwhile."""
+    """Recompute the bound of a leaf from the data, with HiGHS, and check the limits meanwhile."""
     vertices = corners(leaf.low, leaf.high)
     losses = np.zeros(len(vertices))
     try:
@@ -71,7 +71,7 @@ def check_leaf(
             # Should the plane be above the least training loss somewhere, lower it.
             lowered = min(0.0, _height_above(problem, groups, leaf, plane))
             for k, h in enumerate(vertices):
-                look()
+                check_limits()
                 limit = problem.training_limit(budget, plane(h) + lowered)
                 losses[k] += _loss(problem, groups.box(h), limit, leaf.sets, weights)
     except SolverError:
@@ -81,25 +81,20 @@ def check_leaf(
 
 def _height_above(problem: TuningProblem, groups: Groups, leaf: Leaf, plane: Plane) -> float:
     """Least distance of the training loss above a plane, over all models and h of the leaf."""
-    g, p, n = len(groups), problem.n_features, problem.n_train
-    # Columns h, w, b, ξ; rows margin + ξ ≥ 1, h_j − w_j ≥ 0, h_j + w_j ≥ 0.
-    member = np.eye(g)[groups.of_feature]
-    matrix = np.zeros((n + 2 * p, g + p + 1 + n))
-    matrix[:n, g : g + p + 1] = margin_rows(problem.X_train, problem.y_train)
-    matrix[:n, g + p + 1 :] = np.eye(n)
-    matrix[n:, :g] = np.vstack([member, member])
-    matrix[n:, g : g + p] = np.vstack([-np.eye(p), np.eye(p)])
-    cost = np.concatenate([-plane.slope, np.zeros(p + 1), problem.train_weight])
-    unbounded = np.full(1, np.inf)
-    program = LinearProgram(
-        cost=cost,
-        matrix=matrix,
-        row_lower=np.concatenate([np.ones(n), np.zeros(2 * p)]),
-        row_upper=np.full(n + 2 * p, np.inf),
-        lower=np.concatenate([leaf.low, -groups.feature_upper, -unbounded, np.zeros(n)]),
-        upper=np.concatenate([leaf.high, groups.feature_upper, unbounded, np.full(n, np.inf)]),
+    g, p = len(groups), problem.n_features
+    models = BoxModels(problem, groups.feature_upper).program
+    # Further columns h, and rows w_j − h_j ≤ 0, −w_j − h_j ≤ 0.
+    rows = np.zeros((2 * p, len(models.cost) + g))
+    rows[:, :p] = np.vstack([np.eye(p), -np.eye(p)])
+    rows[:, -g:] = -np.tile(np.eye(g)[groups.of_feature], (2, 1))
+    program = models.extended(
+        cost=np.concatenate([np.zeros(p + 1), problem.train_weight, -plane.slope]),
+        rows=rows,
+        row_upper=np.zeros(2 * p),
+        lower=leaf.low,
+        upper=leaf.high,
     )
-    return float(cost @ WarmProgram(program).minimise()) - plane(np.zeros(g))
+    return float(program.cost @ WarmProgram(program).minimise()) - plane(np.zeros(g))
 
 
 def _loss(

@@ -20,8 +20,8 @@ import numpy as np
 
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Mask, Matrix, Vector
-from pessimal.solvers.minimax.evaluations import Evaluations
 from pessimal.solvers.minimax.groups import Groups
+from pessimal.solvers.minimax.oracle import WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, Plane, corners
 from pessimal.tolerances import CUTOFF
 
@@ -51,16 +51,16 @@ class Region:
     proof: Leaf = field(compare=False)
 
 
-def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
+def minimise_in_regions(oracle: WorstCaseOracle) -> list[Leaf]:
     """Branch until the best point is proved, if it can be; return the proof of the bound."""
-    groups = evaluations.groups
+    groups = oracle.groups
     width = groups.upper - groups.lower
     regions = [_everything(groups)]
     too_small: list[Region] = []
     count = 1
-    while regions and regions[0].bound < evaluations.best_value - CUTOFF and count < MOST_REGIONS:
-        evaluations.check()
-        evaluations.prove(min(region.bound for region in (regions[0], *too_small)))
+    while regions and regions[0].bound < oracle.best_value - CUTOFF and count < MOST_REGIONS:
+        oracle.check()
+        oracle.prove(min(region.bound for region in (regions[0], *too_small)))
         region = heapq.heappop(regions)
         edges = (region.high - region.low) / np.where(width > 0.0, width, 1.0)
         longest = int(np.argmax(edges))
@@ -71,11 +71,11 @@ def minimise_in_regions(evaluations: Evaluations) -> list[Leaf]:
         for side in (0, 1):
             low, high = region.low.copy(), region.high.copy()
             (high if side == 0 else low)[longest] = middle
-            heapq.heappush(regions, _bounded(evaluations, region, low, high, count))
+            heapq.heappush(regions, _bounded(oracle, region, low, high, count))
             count += 1
-            evaluations.nodes += 1  # a region is a node, too
+            oracle.nodes += 1  # a region is a node, too
     leaves = regions + too_small
-    evaluations.prove(min((region.bound for region in leaves), default=evaluations.best_value))
+    oracle.prove(min((region.bound for region in leaves), default=oracle.best_value))
     return [region.proof for region in leaves]
 
 
@@ -87,16 +87,16 @@ def _everything(groups: Groups) -> Region:
 
 
 def _bounded(
-    evaluations: Evaluations, parent: Region, low: Vector, high: Vector, number: int
+    oracle: WorstCaseOracle, parent: Region, low: Vector, high: Vector, number: int
 ) -> Region:
     """Evaluate the centre of a region, and bound its worst cases from below."""
-    centre = evaluations.settled(0.5 * (low + high), evaluations.best_value)
+    centre = oracle.settled(0.5 * (low + high), oracle.best_value)
     known = [mask for mask in parent.sets if not np.array_equal(mask, centre.active)]
     sets = (centre.active, *known)[:MOST_SETS]
-    tangents = (evaluations.tangent(h) for h in (centre.h, high, low))
+    tangents = (oracle.tangent(h) for h in (centre.h, high, low))
     planes = _distinct((*tangents, *parent.planes))[:MOST_PLANES]
-    losses = [_corner_losses(evaluations, plane, low, high, sets) for plane in planes]
-    bound, average = _game(np.vstack(losses), evaluations.best_value)
+    losses = [_corner_losses(oracle, plane, low, high, sets) for plane in planes]
+    bound, average = _game(np.vstack(losses), oracle.best_value)
     if bound > parent.bound:
         proof = Leaf(low, high, planes, sets, average.reshape(len(planes), len(sets)))
     else:
@@ -114,15 +114,15 @@ def _distinct(planes: tuple[Plane, ...]) -> tuple[Plane, ...]:
 
 
 def _corner_losses(
-    evaluations: Evaluations, training: Plane, low: Vector, high: Vector, sets: tuple[Mask, ...]
+    oracle: WorstCaseOracle, training: Plane, low: Vector, high: Vector, sets: tuple[Mask, ...]
 ) -> Matrix:
     """``φ_S(v)`` by set and corner, with the training limit of a plane."""
     vertices = corners(low, high)
     losses = np.empty((len(sets), len(vertices)))
     for column, h in enumerate(vertices):
-        limit = evaluations.problem.training_limit(evaluations.budget, training(h))
+        limit = oracle.problem.training_limit(oracle.budget, training(h))
         for row, active in enumerate(sets):
-            losses[row, column] = evaluations.scenario(h, limit, active)
+            losses[row, column] = oracle.active_set_loss(h, limit, active)
     return losses
 
 

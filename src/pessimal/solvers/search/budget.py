@@ -40,8 +40,8 @@ class BudgetCondition:
         p = problem.n_features
         self.n_features = p
         self.n_train = problem.n_train
-        self.relative = budget.relative
-        self.absolute = budget.absolute
+        self.relative = budget.epsilon
+        self.absolute = budget.delta
         self.weight = problem.train_weight
         self.lower = problem.lower
         self.upper = problem.upper

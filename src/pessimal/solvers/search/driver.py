@@ -39,7 +39,7 @@ from pessimal.solvers.search.complementarities import (
 from pessimal.solvers.search.heuristic import Heuristic
 from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
-from pessimal.units import balance
+from pessimal.units import equilibrate
 
 SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, None))
 """Rounds of the heuristic, then nodes of the tree (None: all that are left), alternately."""
@@ -63,7 +63,7 @@ def search_pessimistic(
     """Solve the paper's pessimistic problem, eq. (A-RPBL-hyper)."""
 
     def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
-        if budget.relative == 0.0 and budget.absolute == 0.0:
+        if budget.epsilon == 0.0 and budget.delta == 0.0:
             return [_Part(problem, weighted_conditions(problem, flipped), limits.seed, watch)]
         condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
         cap = _multiplier_cap(problem, flipped, condition.slack)
@@ -82,7 +82,7 @@ def _search(
     """Search the parts of the problem in balanced units; answer in the user's."""
     with deferred_interrupts() as interrupts:
         search = _Search(limits, interrupts)
-        balanced = balance(problem)
+        balanced = equilibrate(problem)
         outcome = search.run(parts(balanced.problem, search.watch))
     return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 

@@ -1,12 +1,12 @@
-"""Worst cases of hyperparameters, the best seen so far, and when to stop.
+"""The worst-case oracle: worst cases of hyperparameters, the best so far, and when to stop.
 
 An evaluation ends with a model and a bound: the worst case is at least the loss of the model, and
 at most the bound. They meet unless a limit cut the evaluation short. The best hyperparameters are
 those of the least *bound*, because that is what is guaranteed. Evaluations, by what they cost:
-`bounded` trains once and bounds the rest by box and budget, `glance` finds the ranges of all
-margins, `at` branches.
+`bounded` trains once and bounds the rest by box and budget, `local_lower_bound` finds the ranges of
+all margins, `quick` has few nodes, `at` branches.
 
-Whatever solves a linear program looks at the clock first: with hundreds of rows a thousand of them
+Whatever solves a linear program checks the time first: with hundreds of rows a thousand of them
 take seconds. An interrupt may come at any moment, so what an answer is made of, the best point and
 the lower bound, changes by single assignments of finished things.
 """
@@ -24,11 +24,11 @@ from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.near_optimal.polyhedral.program import coarse_ranges
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
-from pessimal.solution import Status
+from pessimal.solvers.base import Status
 from pessimal.solvers.minimax.groups import Groups
 from pessimal.solvers.minimax.proof import Plane
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
-from pessimal.units import balance
+from pessimal.units import equilibrate
 
 EVALUATION_SHARE = 0.1
 """Of the time left, for one evaluation: enough remains for others."""
@@ -56,6 +56,10 @@ class Point:
         """Whether the worst case is known, to within what closes a branch."""
         return self.bound <= self.value + 2.0 * CUTOFF
 
+    def settles(self, enough: float) -> bool:
+        """Whether the worst case is known, or known to be `enough`."""
+        return self.exact or self.value >= enough - CUTOFF
+
 
 class Stop(Exception):  # noqa: N818 (a signal, not an error)
     """A limit was reached or the user interrupted."""
@@ -64,7 +68,7 @@ class Stop(Exception):  # noqa: N818 (a signal, not an error)
         self.status = status
 
 
-class Evaluations:
+class WorstCaseOracle:
     """Evaluates hyperparameters; raises `Stop` at a limit."""
 
     def __init__(
@@ -72,7 +76,7 @@ class Evaluations:
     ) -> None:
         self._started = time.perf_counter()
         self.deadline = Deadline.after(limits.time_limit)
-        self._heard = self._started
+        self._quiet = Deadline(self._started + SECONDS_BETWEEN_CALLS)
         self.problem = problem
         self.budget = budget
         self.groups = groups
@@ -103,20 +107,17 @@ class Evaluations:
         HiGHS trains, from the data: an interrupt may have left the other programs in disorder.
         """
         box = self.groups.box(h)
-        balanced = balance(self.problem)
-        trained = BoxModels(balanced.problem, balanced.factor * box).least_loss()
-        u = np.append(np.clip(trained.w / balanced.factor, -box, box), trained.b)
+        scaled = equilibrate(self.problem)
+        trained = BoxModels(scaled.problem, scaled.factor * box).least_loss()
+        u = np.append(np.clip(trained.w / scaled.factor, -box, box), trained.b)
         limit = self.problem.training_limit(self.budget, trained.value)
         value = self.problem.val_loss(u[:-1], trained.b)
-        return self.keep(
-            Point(h, limit, value, max(value, self._coarse(box, limit)), u, self.cases.active(u))
-        )
+        bound = max(value, self._coarse(box, limit))
+        return self.keep(Point(h, limit, value, bound, u, self.cases.active(u)))
 
-    def glance(self, h: Vector) -> Point:
-        """Find the ranges of the margins, which bound the worst case of h, and a bad model."""
-        point = self._worst(h, np.inf, self.deadline.share(EVALUATION_SHARE), 0)
-        self.check_time()  # an estimate that was cut short is too small
-        return point
+    def local_lower_bound(self, h: Vector) -> float:
+        """Loss of a bad model, found with the ranges of the margins: the worst case is no less."""
+        return self._worst(h, np.inf, self.deadline.share(EVALUATION_SHARE), 0).value
 
     def quick(self, h: Vector, n_nodes: int, share: float) -> Point:
         """Bound the worst case of h with few nodes, in a share of the time left."""
@@ -130,7 +131,7 @@ class Evaluations:
         It is known unless the share of the time left was too small or a linear program stalled.
         """
         point = self._worst(h, enough, self.deadline.share(share), self._nodes_left())
-        if not point.exact and point.value < enough - CUTOFF:
+        if not point.settles(enough):
             self.check()
         return point
 
@@ -141,8 +142,7 @@ class Evaluations:
         """
         deadline = self.deadline.share(share)
         point = self.at(h, enough, share)
-        short = not point.exact and point.value < enough - CUTOFF
-        if short and not deadline.over:
+        if not (point.settles(enough) or deadline.over):
             raise Stop(Status.NOT_PROVED)
         return point
 
@@ -151,7 +151,7 @@ class Evaluations:
         while self.best is not None and not self.best.exact:
             self.settled(self.best.h, share=1.0)
 
-    def scenario(self, h: Vector, limit: float, active: Mask) -> float:
+    def active_set_loss(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
         self.check_time()
         return self.cases.scenario(self.groups.box(h), limit, active).value
@@ -163,15 +163,14 @@ class Evaluations:
         return Plane(h, training.loss, -self.groups.rates(h, training.rates))
 
     def slope(self, h: Vector, active: Mask) -> tuple[float, Vector]:
-        """Value and gradient of that bound in h, the training limit moving along."""
+        """Value and gradient of an active-set loss in h, the training limit moving along."""
         self.check_time()
         box = self.groups.box(h)
         training = self.cases.train(box)
         limit = self.problem.training_limit(self.budget, training.loss)
-        scenario = self.cases.scenario(box, limit, active)
-        rates = scenario.box_rates
-        rates = rates - scenario.limit_rate * (1.0 + self.budget.relative) * training.rates
-        return scenario.value, self.groups.rates(h, rates)
+        loss = self.cases.scenario(box, limit, active)
+        limit_rates = (1.0 + self.budget.epsilon) * training.rates
+        return loss.value, self.groups.rates(h, loss.box_rates - loss.limit_rate * limit_rates)
 
     def prove(self, bound: float) -> None:
         """Take note of a valid lower bound on every worst case."""
@@ -179,15 +178,13 @@ class Evaluations:
         self._report()
 
     def rest(self, share: float, most_nodes: int) -> Limits:
-        """Limits of a search that this one waits for: a share of the time left, own nodes."""
+        """Limits of a solver that this one waits for: a share of the time left, own nodes."""
         self.check_time()
         nodes = self.limits.node_limit
-        seconds = None
-        if self.limits.time_limit is not None:
-            seconds = max(0.0, share * self.deadline.left)
+        limited = self.limits.time_limit is not None
         return replace(
             self.limits,
-            time_limit=seconds,
+            time_limit=max(0.0, share * self.deadline.left) if limited else None,
             node_limit=most_nodes if nodes is None else min(nodes, most_nodes),
             callback=None,
         )
@@ -202,6 +199,18 @@ class Evaluations:
         """Raise `Stop` if time is over; an evaluation minds the nodes itself."""
         if self.deadline.over:
             raise Stop(Status.TIME_LIMIT)
+
+    def keep(self, point: Point) -> Point:
+        """Let the point be the best if its bound is, or add what it says about the best."""
+        best = self.best
+        if best is not None and np.array_equal(best.h, point.h):
+            worse = point if point.value > best.value else best
+            point = replace(worse, bound=min(best.bound, point.bound))
+            self.best = point
+        elif point.bound < self.best_value:
+            self.best = point
+        self._report()
+        return point
 
     def _nodes_left(self) -> int | None:
         limit = self.limits.node_limit
@@ -220,18 +229,6 @@ class Evaluations:
         bound = min(worst.upper_bound, max(worst.value, self._coarse(box, limit)))
         return self.keep(Point(h, limit, worst.value, bound, worst.u, self.cases.active(worst.u)))
 
-    def keep(self, point: Point) -> Point:
-        """Let the point be the best if its bound is, or add what it says about the best."""
-        best = self.best
-        if best is not None and np.array_equal(best.h, point.h):
-            worse = point if point.value > best.value else best
-            point = replace(worse, bound=min(best.bound, point.bound))
-            self.best = point
-        elif point.bound < self.best_value:
-            self.best = point
-        self._report()
-        return point
-
     def _coarse(self, box: Vector, limit: float) -> float:
         """Largest validation loss that box and training limit allow, each point for itself."""
         rows = margin_rows(self.problem.X_val, self.problem.y_val)
@@ -239,8 +236,8 @@ class Evaluations:
         return float(self.problem.val_weight @ hinge(low))
 
     def _report(self) -> None:
-        now = time.perf_counter()
-        if self.limits.callback is not None and now > self._heard + SECONDS_BETWEEN_CALLS:
-            self._heard = now
+        if self.limits.callback is not None and self._quiet.over:
+            self._quiet = Deadline.after(SECONDS_BETWEEN_CALLS)
+            seconds = time.perf_counter() - self._started
             bound = min(self.lower_bound, self.best_value)
-            self.limits.callback(Progress(self.best_value, bound, self.nodes, now - self._started))
+            self.limits.callback(Progress(self.best_value, bound, self.nodes, seconds))
