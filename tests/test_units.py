@@ -138,7 +138,10 @@ def test_rates_are_those_of_the_units_given() -> None:
         plain.train(box).rates, abs=TOLERANCE
     )
     limit = plain.limit(box)
-    one, two = plain.scenario(box, limit, active), mixed.scenario(box / units, limit, active)
+    one, two = (
+        plain.active_set_loss(box, limit, active),
+        mixed.active_set_loss(box / units, limit, active),
+    )
     assert two.value == pytest.approx(one.value, abs=TOLERANCE)
     assert two.box_rates / units == pytest.approx(one.box_rates, abs=TOLERANCE)
     assert two.limit_rate == pytest.approx(one.limit_rate, abs=TOLERANCE)

@@ -224,9 +224,7 @@ class TestTree:
             with monkeypatch.context() as patch:
                 LeapingClock(patch, still_looks)
                 worst = cases.worst(box, limit, deadline=Deadline(1.0))
-                glance = cases.glance(box, limit, deadline=Deadline(1.0))
             assert worst.value <= exact.value + TOLERANCE
-            assert glance <= exact.value + TOLERANCE
             assert worst.upper_bound >= exact.value - TOLERANCE
             assert in_near_optimal_set(problem, worst.u[:-1], float(worst.u[-1]), box, budget)
             bounds.append(worst.upper_bound)
@@ -243,13 +241,6 @@ class TestTree:
         assert first.nodes == second.nodes
         assert np.array_equal(first.u, second.u)
 
-    def test_a_glance_is_a_loss_that_some_model_has(self) -> None:
-        problem, budget = random_problem(8, 12, 12, 4), Budget(0.2)
-        cases = WorstCases(problem, budget)
-        for box in random_boxes(problem, 8, 6):
-            exact = found(cases, box).value
-            assert 0.8 * exact <= cases.glance(box, cases.limit(box)) <= exact + TOLERANCE
-
     def test_where_no_model_trains_well_enough_there_is_no_worst_case(self) -> None:
         problem = random_problem(9, 12, 4, 2)
         cases = WorstCases(problem, Budget())
@@ -258,21 +249,21 @@ class TestTree:
                 cases.worst(problem.upper, limit)
 
 
-class TestScenario:
+class TestActiveSetLoss:
     @settings(max_examples=25)
     @given(problem=problems(), budget=budgets(), data=st.data())
-    def test_the_largest_scenario_is_the_worst_case(
+    def test_the_largest_active_set_loss_is_the_worst_case(
         self, problem: TuningProblem, budget: Budget, data: st.DataObject
     ) -> None:
         box = data.draw(boxes(problem))
         cases = WorstCases(problem, budget)
         limit = cases.limit(box)
         worst = cases.worst(box, limit)
-        of_worst = cases.scenario(box, limit, cases.active(worst.u)).value
+        of_worst = cases.active_set_loss(box, limit, cases.active(worst.u)).value
         assert of_worst == pytest.approx(worst.value, abs=TOLERANCE)
         n_val = problem.n_val
         active = np.array(data.draw(st.lists(st.booleans(), min_size=n_val, max_size=n_val)))
-        assert cases.scenario(box, limit, active).value <= worst.value + TOLERANCE
+        assert cases.active_set_loss(box, limit, active).value <= worst.value + TOLERANCE
 
     def test_its_rates_are_those_of_finite_differences(self) -> None:
         problem, budget = random_problem(10, 12, 8, 3), Budget(0.2, 0.1)
@@ -280,22 +271,23 @@ class TestScenario:
         box = np.array([0.3, 0.2, 0.25])
         limit = cases.limit(box)
         active = cases.active(cases.worst(box, limit).u)
-        scenario = cases.scenario(box, limit, active)
+        active_set = cases.active_set_loss(box, limit, active)
         step = 1e-4
 
         def change(box_step: Vector, limit_step: float) -> float:
-            moved = cases.scenario(box + box_step, limit + limit_step, active).value
-            return (moved - scenario.value) / step
+            moved = cases.active_set_loss(box + box_step, limit + limit_step, active).value
+            return (moved - active_set.value) / step
 
-        assert change(np.zeros(3), step) == pytest.approx(scenario.limit_rate, rel=1e-4)
+        assert change(np.zeros(3), step) == pytest.approx(active_set.limit_rate, rel=1e-4)
         for j, unit in enumerate(np.eye(3)):
-            assert change(step * unit, 0.0) == pytest.approx(scenario.box_rates[j], abs=1e-4)
+            assert change(step * unit, 0.0) == pytest.approx(active_set.box_rates[j], abs=1e-4)
 
     def test_with_no_model_it_bounds_nothing(self) -> None:
         problem = random_problem(11, 12, 4, 2)
         everyone: Mask = np.ones(4, dtype=np.bool_)
         assert (
-            WorstCases(problem, Budget()).scenario(problem.upper, 0.01, everyone).value == -np.inf
+            WorstCases(problem, Budget()).active_set_loss(problem.upper, 0.01, everyone).value
+            == -np.inf
         )
 
 

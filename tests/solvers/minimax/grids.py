@@ -28,7 +28,7 @@ def random_problem(
 
 
 def enumerated_worst_case(problem: TuningProblem, box: Vector, budget: Budget) -> float:
-    """Largest validation loss in a box: the largest scenario over all sets of hinges."""
+    """Largest validation loss in a box: the largest active-set loss over all sets of hinges."""
     models = near_optimal(problem, box, budget)
     rows = margin_rows(problem.X_val, problem.y_val)
     largest = 0.0

@@ -30,7 +30,7 @@ class Counter:
         self.late = 0
         for owner, name in (
             (WorstCases, "train"),
-            (WorstCases, "scenario"),
+            (WorstCases, "active_set_loss"),
             (WarmProgram, "minimise"),
             (WarmProgram, "feasible"),
         ):

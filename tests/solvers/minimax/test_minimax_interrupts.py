@@ -88,7 +88,7 @@ def test_interrupted_wherever_the_clock_is_looked_at(
 
 
 @every_kind
-@pytest.mark.parametrize("method", ["worst", "train", "scenario"])
+@pytest.mark.parametrize("method", ["worst", "train", "active_set_loss"])
 @pytest.mark.parametrize("call", [1, 2, 5, 9])
 def test_interrupted_inside_a_linear_program(
     kind: str, method: str, call: int, monkeypatch: pytest.MonkeyPatch

@@ -55,7 +55,7 @@ class Worst:
 
 
 @dataclass(frozen=True, eq=False)
-class Scenario:
+class ActiveSetLoss:
     """Largest loss on fixed hinges, with its rates in the box and in the training limit."""
 
     value: float
@@ -166,13 +166,6 @@ class WorstCases:
         value = self._loss.mean(margins, self.problem.val_weight)
         return Worst(u, value, max(value, bound), tree.nodes)
 
-    def glance(self, box: Vector, limit: float, deadline: Deadline = NEVER) -> float:
-        """Loss of a bad model within a limit, found by ascent from the ends of the ranges."""
-        self.begin(box, limit, self.train(box).u)
-        with self._stopping(deadline) as stops:
-            self._narrow(stops)
-        return self._tree.best
-
     @contextmanager
     def _stopping(self, deadline: Deadline) -> Iterator[Callable[[], bool]]:
         """Stop compiled code at a deadline or Ctrl-C, which is raised when all is whole again."""
@@ -221,14 +214,14 @@ class WorstCases:
         """Training loss that is within a limit but for rounding."""
         return limit + MEMBER * self.problem.loss_unit(limit)
 
-    def scenario(self, box: Vector, limit: float, active: Mask) -> Scenario:
+    def active_set_loss(self, box: Vector, limit: float, active: Mask) -> ActiveSetLoss:
         """Largest loss within a limit when only the `active` hinges count, linear ones."""
         self._move_to(box, limit, self.train(box).u)
         weight = np.zeros(self._models.n_val)
         np.add.at(weight, self._which, self.problem.val_weight * active)
-        value = self._models.scenario(weight)
+        value = self._models.active_set_loss(weight)
         rates = self._factor * self._models.box_rates()
-        return Scenario(value, rates, self._models.limit_rate())
+        return ActiveSetLoss(value, rates, self._models.limit_rate())
 
     def active(self, u: Vector) -> Mask:
         """Return which validation points have an active hinge at a model."""

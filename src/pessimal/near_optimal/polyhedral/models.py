@@ -101,15 +101,15 @@ class Models(Simplex):
         self.slope_right[k] = slope_right
         self.kink[k] = kink
 
-    def scenario(self, weight: Vector) -> float:
+    def active_set_loss(self, weight: Vector) -> float:
         """Largest ``Σ weight_k·(1 − margin_k)`` over the set; −∞ if there is no model in it.
 
         With the weights of some validation points and 0 for the others it is a lower bound on the
         largest validation loss.
         """
-        return -self.objective if self.optimise_scenario(weight) == OPTIMAL else -INF
+        return -self.objective if self.optimise_active_set(weight) == OPTIMAL else -INF
 
-    def optimise_scenario(self, weight: Vector) -> int:
+    def optimise_active_set(self, weight: Vector) -> int:
         """Make ``−Σ weight_k·(1 − margin_k)`` the cost and minimise it."""
         for k in range(self.n_val):
             self.charge(self.q + k, weight[k], weight[k], 1.0)

@@ -187,7 +187,7 @@ class LossTree:
             if self.low[k] >= self.threshold or self.high[k] <= self.threshold:
                 continue
             self.cost[k] = 1.0 if side == 0 else -1.0
-            status = models.optimise_scenario(self.cost)
+            status = models.optimise_active_set(self.cost)
             self.cost[k] = 0.0
             if status == INFEASIBLE:
                 if self.shrinks > 0:
@@ -250,7 +250,7 @@ class LossTree:
             for k in range(models.n_val):
                 active = models.z[models.q + k] < active_below
                 self.cost[k] = self.weight[k] if active else 0.0
-            if models.optimise_scenario(self.cost) != OPTIMAL:
+            if models.optimise_active_set(self.cost) != OPTIMAL:
                 break
             grown = self.evaluate(models.share)
         for k in range(models.n_val):

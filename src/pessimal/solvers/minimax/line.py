@@ -113,7 +113,10 @@ def _crossing(oracle: WorstCaseOracle, part: Part) -> float:
     at_ends = difference(left), difference(right)
     if not (np.isfinite(at_ends).all() and at_ends[0] > 0.0 > at_ends[1]):
         return middle
-    root = float(brentq(difference, left, right, xtol=1e-12, rtol=1e-15))
+    try:
+        root = float(brentq(difference, left, right, xtol=1e-12, rtol=1e-15))
+    except ValueError:  # asked again, the ends can differ by rounding
+        return middle
     return root if left + SMALLEST / 4 < root < right - SMALLEST / 4 else middle
 
 

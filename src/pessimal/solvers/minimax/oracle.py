@@ -154,7 +154,7 @@ class WorstCaseOracle:
     def active_set_loss(self, h: Vector, limit: float, active: Mask) -> float:
         """Largest loss on the active hinges alone: a lower bound on the worst case."""
         self.check_time()
-        return self.cases.scenario(self.groups.box(h), limit, active).value
+        return self.cases.active_set_loss(self.groups.box(h), limit, active).value
 
     def tangent(self, h: Vector) -> Plane:
         """Tangent plane of the least training loss, which is convex: nowhere above it."""
@@ -168,7 +168,7 @@ class WorstCaseOracle:
         box = self.groups.box(h)
         training = self.cases.train(box)
         limit = self.problem.training_limit(self.budget, training.loss)
-        loss = self.cases.scenario(box, limit, active)
+        loss = self.cases.active_set_loss(box, limit, active)
         limit_rates = (1.0 + self.budget.epsilon) * training.rates
         return loss.value, self.groups.rates(h, loss.box_rates - loss.limit_rate * limit_rates)
 
