@@ -9,13 +9,10 @@ from functools import cached_property
 from pessimal.certificate import Certificate
 from pessimal.near_optimal import Extreme, worst_case
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
-from pessimal.solvers.base import Result, Status
+from pessimal.solvers.base import Status
 from pessimal.tolerances import OPTIMAL_GAP
 
-__all__ = ["Outcome", "Status", "TuningSolution"]
-
-Outcome = Result
-"""Its former name."""
+__all__ = ["Status", "TuningSolution"]
 
 
 @dataclass(frozen=True, eq=False)

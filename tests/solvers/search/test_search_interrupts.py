@@ -11,7 +11,7 @@ import pytest
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.limits import Limits, Progress
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import Outcome, Status
+from pessimal.solvers.base import Result, Status
 from pessimal.solvers.search import driver, search_optimistic, search_pessimistic
 from pessimal.solvers.search.tree import Tree
 
@@ -24,7 +24,7 @@ Callback = Callable[[Progress], None]
 VIEWS = pytest.mark.parametrize("epsilon", OPTIMUM)
 
 
-def search(epsilon: float | None, callback: Callback | None = None) -> Outcome:
+def search(epsilon: float | None, callback: Callback | None = None) -> Result:
     """Solve the optimistic problem, or the pessimistic one with a budget ε."""
     limits = Limits(callback=callback)
     if epsilon is None:
@@ -33,7 +33,7 @@ def search(epsilon: float | None, callback: Callback | None = None) -> Outcome:
     return search_pessimistic(PROBLEM, Budget(epsilon), flipped, limits)
 
 
-def assert_frames_the_optimum(outcome: Outcome, epsilon: float | None) -> None:
+def assert_frames_the_optimum(outcome: Result, epsilon: float | None) -> None:
     assert outcome.lower_bound <= OPTIMUM[epsilon] + 1e-7
     assert PROBLEM.val_loss(outcome.w, outcome.b) >= OPTIMUM[epsilon] - 1e-7
 

@@ -11,7 +11,7 @@ from clocks import LeapingClock
 from pessimal.certificate import certify
 from pessimal.limits import Limits
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solution import Outcome, Status
+from pessimal.solvers.base import Result, Status
 from pessimal.solvers.search import driver, search_optimistic, search_pessimistic
 from pessimal.solvers.search.complementarities import optimistic_conditions
 from pessimal.solvers.search.tree import Tree
@@ -26,7 +26,7 @@ def large() -> TuningProblem:
     return TuningProblem(X[:300], y[:300], X[300:], y[300:])
 
 
-def search(problem: TuningProblem, epsilon: float | None) -> Outcome:
+def search(problem: TuningProblem, epsilon: float | None) -> Result:
     if epsilon is None:
         return search_optimistic(problem, Limits(time_limit=1.0))
     flipped = np.ones(problem.n_val, dtype=np.bool_)

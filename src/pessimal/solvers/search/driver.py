@@ -27,7 +27,7 @@ from pessimal.interrupts import Interrupts, deferred_interrupts
 from pessimal.limits import Deadline, Limits, Progress
 from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
-from pessimal.solution import Outcome, Status
+from pessimal.solvers.base import Result, Status
 from pessimal.solvers.search.budget import MAX_CUTS, BudgetCondition
 from pessimal.solvers.search.complementarities import (
     Conditions,
@@ -48,7 +48,7 @@ SECONDS_BETWEEN_CHECKS = 0.02
 """How long compiled code runs before limits, callback and Ctrl-C are checked."""
 
 
-def search_optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
+def search_optimistic(problem: TuningProblem, limits: Limits) -> Result:
     """Solve eq. (prob:optim-hinge)."""
 
     def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
@@ -59,7 +59,7 @@ def search_optimistic(problem: TuningProblem, limits: Limits) -> Outcome:
 
 def search_pessimistic(
     problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
-) -> Outcome:
+) -> Result:
     """Solve the paper's pessimistic problem, eq. (A-RPBL-hyper)."""
 
     def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
@@ -78,7 +78,7 @@ def search_pessimistic(
 
 def _search(
     problem: TuningProblem, parts: Callable[[TuningProblem, Watch], list[_Part]], limits: Limits
-) -> Outcome:
+) -> Result:
     """Search the parts of the problem in balanced units; answer in the user's."""
     with deferred_interrupts() as interrupts:
         search = _Search(limits, interrupts)
@@ -143,7 +143,7 @@ class _Search:
         self.known = _Known()
         self.chunk = 1
 
-    def run(self, parts: list[_Part]) -> Outcome:
+    def run(self, parts: list[_Part]) -> Result:
         self.parts = parts
         status = Status.OPTIMAL
         try:
@@ -164,7 +164,7 @@ class _Search:
             self.accept_narrowest()
         return self.outcome(status)
 
-    def outcome(self, status: Status) -> Outcome:
+    def outcome(self, status: Status) -> Result:
         point, best, bound, nodes = self.known
         assert point is not None
         unresolved = sum(part.tree.unresolved for part in self.parts)
@@ -174,7 +174,7 @@ class _Search:
             if bound < best - 2.0 * CUTOFF:
                 status = Status.NOT_PROVED
         u, box = point
-        return Outcome(
+        return Result(
             w=u[:-1],
             b=float(u[-1]),
             box=box,
