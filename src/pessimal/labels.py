@@ -20,13 +20,7 @@ Classes: TypeAlias = tuple[Any, Any]
 
 
 def two_classes(name: str, y: ArrayLike) -> Classes:
-    """Return the two classes that `y` holds, in sorted order; errors call it by `name`.
-
-    Examples
-    --------
-    >>> two_classes("y", ["spam", "ham", "spam"])
-    ('ham', 'spam')
-    """
+    """Return the two classes that `y` holds, in sorted order; errors call it by `name`."""
     labels = column(name, y)
     try:
         classes = sorted(set(labels.tolist()))
@@ -42,13 +36,7 @@ def two_classes(name: str, y: ArrayLike) -> Classes:
 
 
 def signs(name: str, y: ArrayLike, classes: Classes) -> Vector:
-    """Recode labels, of one class or of both, as −1 and +1.
-
-    Examples
-    --------
-    >>> signs("y", ["spam", "ham"], ("ham", "spam"))
-    array([ 1., -1.])
-    """
+    """Recode labels, of one class or of both, as −1 and +1."""
     labels = column(name, y).tolist()
     sign = {classes[0]: -1.0, classes[1]: 1.0}
     unknown = [label for label in labels if label not in sign]

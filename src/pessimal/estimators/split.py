@@ -39,15 +39,7 @@ class Distinct:
 
 
 def distinct(rows: Rows, sets: Mask) -> Distinct:
-    """Merge the rows that agree in features, label and membership of the k sets; k may be 0.
-
-    Examples
-    --------
-    >>> rows = Rows(np.array([[2.0], [1.0], [2.0]]), np.array([1.0, -1.0, 1.0]), np.ones(3))
-    >>> merged = distinct(rows, np.empty((3, 0), dtype=bool))
-    >>> merged.rows.weight, merged.position
-    (array([1., 2.]), array([1, 0, 1]))
-    """
+    """Merge the rows that agree in features, label and membership of the k sets; k may be 0."""
     used = np.flatnonzero(rows.weight > 0.0)
     # Adding 0 turns −0 into 0, which is equal but sorts apart.
     table = np.column_stack([rows.y, rows.X, sets])[used] + 0.0

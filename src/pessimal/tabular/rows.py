@@ -100,17 +100,7 @@ def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) ->
 
 @dataclass(frozen=True, eq=False)
 class CompleteRows:
-    """Rows without missing cells.
-
-    Attributes
-    ----------
-    X : pandas.DataFrame
-        Features; the index counts the rows of the file from 1.
-    y : ndarray of shape (n_rows,)
-        Labels −1 and +1.
-    notes : tuple of str
-        A sentence about every column with filled cells and about the rows left out, if any.
-    """
+    """Features and signs of rows without missing cells; notes on what was filled and left out."""
 
     X: pd.DataFrame
     y: Vector
