@@ -101,13 +101,11 @@ def divide(merged: Distinct, rows: Rows, drawn: Vector) -> Distinct:
     first = np.cumsum(parts) - parts
     in_val = drawn[source] > 0.0
     in_val[first[parts == 2]] = False
-    position = merged.position.copy()
+    position = np.where(merged.position >= 0, first[merged.position], -1)
     for row in np.flatnonzero(parts == 2):
         members = np.flatnonzero(merged.position == row)
         middle = np.cumsum(rows.weight[members]) - rows.weight[members] / 2.0
-        position[members] = first[row] + (middle <= drawn[row])
-    whole = (merged.position >= 0) & (parts[merged.position] == 1)
-    position[whole] = first[merged.position[whole]]
+        position[members] += middle <= drawn[row]
     return Distinct(
         Rows(
             merged.rows.X[source],
