@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.fitted import LinearModel, linear_model, read_linear_model
+from pessimal.fitted import linear_model, read_linear_model
 from pessimal.labels import signs
 from pessimal.problem import Mask, Matrix, Vector, feature_rows
 
@@ -70,7 +70,12 @@ def evade(
     >>> evade(([3.0, 4.0], 0.0), [[1.0, 1.0]], [1], radius=5.0, limits=(0.0, 10.0))
     array([[0., 0.]])
     """
-    linear = _model(model)
+    if not isinstance(model, tuple):
+        linear = read_linear_model(model)
+    elif len(model) == 2:
+        linear = linear_model(*model, (-1, 1), "pair")
+    else:
+        raise InvalidInputError(f"model is a tuple of {len(model)}; pass a pair (coef, intercept)")
     points = feature_rows("X", X, len(linear.coef))
     y_sign = signs("y", y, linear.classes)
     if len(y_sign) != len(points):
@@ -130,16 +135,6 @@ def _steps_2(slope: Vector, cap: Matrix) -> Matrix:
 
 
 _STEPS = {1: _steps_1, 2: _steps_2, np.inf: _steps_max}
-
-
-def _model(model: Any) -> LinearModel:
-    if isinstance(model, tuple):
-        if len(model) != 2:
-            raise InvalidInputError(
-                f"model is a tuple of {len(model)}; pass a pair (coef, intercept)"
-            )
-        return linear_model(*model, (-1, 1), "pair")
-    return read_linear_model(model)
 
 
 def _radius(radius: float) -> float:

@@ -22,17 +22,7 @@ from pessimal.near_optimal.base import Linear
 
 @dataclass(frozen=True, eq=False)
 class LinearModel(Linear):
-    """A linear classifier: the score is ``X @ coef + intercept``.
-
-    Attributes
-    ----------
-    coef, intercept : ndarray of shape (p,), float
-        The model.
-    classes : tuple
-        The class predicted for a negative score and the one for a positive score.
-    name : str
-        What to call the model in a report.
-    """
+    """A linear classifier with its classes of negative and positive score, and its own name."""
 
     classes: Classes
     name: str
@@ -51,15 +41,7 @@ def fitted_best(model: Any) -> Any:
 
 
 def read_linear_model(model: Any) -> LinearModel:
-    """Take the coefficients, intercept and classes out of a fitted linear classifier.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> fitted = LogisticRegression().fit([[0.0], [1.0]], ["low", "high"])
-    >>> read_linear_model(fitted).classes
-    ('high', 'low')
-    """
+    """Take the coefficients, intercept and classes out of a fitted linear classifier."""
     name = type(model).__name__
     try:
         check_is_fitted(model)

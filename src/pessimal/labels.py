@@ -6,6 +6,7 @@ False. The class that sorts last is +1, as in scikit-learn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,13 +21,7 @@ Classes: TypeAlias = tuple[Any, Any]
 
 
 def two_classes(name: str, y: ArrayLike) -> Classes:
-    """Return the two classes that `y` holds, in sorted order; errors call it by `name`.
-
-    Examples
-    --------
-    >>> two_classes("y", ["spam", "ham", "spam"])
-    ('ham', 'spam')
-    """
+    """Return the two classes that `y` holds, in sorted order; errors call it by `name`."""
     labels = column(name, y)
     try:
         classes = sorted(set(labels.tolist()))
@@ -36,25 +31,19 @@ def two_classes(name: str, y: ArrayLike) -> Classes:
         ) from None
     if len(classes) != 2:
         raise InvalidInputError(
-            f"{name} holds {len(classes)} class(es), {_listed(classes)}; pass labels of two classes"
+            f"{name} holds {len(classes)} class(es), {listed(classes)}; pass labels of two classes"
         )
     return classes[0], classes[1]
 
 
 def signs(name: str, y: ArrayLike, classes: Classes) -> Vector:
-    """Recode labels, of one class or of both, as −1 and +1.
-
-    Examples
-    --------
-    >>> signs("y", ["spam", "ham"], ("ham", "spam"))
-    array([ 1., -1.])
-    """
+    """Recode labels, of one class or of both, as −1 and +1."""
     labels = column(name, y).tolist()
     sign = {classes[0]: -1.0, classes[1]: 1.0}
     unknown = [label for label in labels if label not in sign]
     if unknown:
         raise InvalidInputError(
-            f"{name} contains the label {unknown[0]!r}; the classes are {_listed(classes)}"
+            f"{name} contains the label {unknown[0]!r}; the classes are {listed(classes)}"
         )
     return np.array([sign[label] for label in labels])
 
@@ -74,6 +63,7 @@ def column(name: str, y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
-def _listed(classes: Any) -> str:
-    shown = [repr(label) for label in classes[:5]]
-    return ", ".join([*shown, "..."] if len(classes) > 5 else shown) or "none"
+def listed(names: Sequence[Any], most: int = 5) -> str:
+    """List the first names, for a message."""
+    shown = [repr(name) for name in names[:most]]
+    return ", ".join([*shown, "..."] if len(names) > most else shown) or "none"

@@ -435,12 +435,13 @@ def test_progress_without_a_box_to_show_says_so(
     assert said == "SVC: no limits judged yet, bound 0.250000, 3 nodes, 2 s\n"
 
 
-def test_a_search_that_ends_without_a_proof_says_so_once() -> None:
+def test_a_search_that_ends_without_a_proof_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = overlapping()
     model = OptimisticSVC(random_state=0).fit(X, y)
     unproved = replace(model.result_, status=Status.NOT_PROVED, lower_bound=0.0)
+    monkeypatch.setattr("pessimal.estimators.svc.solve_optimistic", lambda *_, **__: unproved)
     with pytest.warns(ConvergenceWarning, match=r"optimal \(the search ended without a proof\)"):
-        model._warn_unless_proved(unproved)
+        model.fit(X, y)
 
 
 class TestGroupsByName:

@@ -13,7 +13,7 @@ T ∪ V alone; use it to estimate how a model does on data it has not seen.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,12 +28,12 @@ from pessimal.problem import Matrix, Vector
 class Split:
     """Features and labels of a training set T, a validation set V and a test set."""
 
-    X_train: Matrix = field(repr=False)
-    y_train: Vector = field(repr=False)
-    X_val: Matrix = field(repr=False)
-    y_val: Vector = field(repr=False)
-    X_test: Matrix = field(repr=False)
-    y_test: Vector = field(repr=False)
+    X_train: Matrix
+    y_train: Vector
+    X_val: Matrix
+    y_val: Vector
+    X_test: Matrix
+    y_test: Vector
 
     def __repr__(self) -> str:
         return (

@@ -8,8 +8,7 @@ spread; hence the scaling. A model ``(w, b)`` of scaled features has ``coef_j = 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -168,18 +167,40 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
         """Validate the arguments of `fit`; return dense features and labels."""
-        with _text_named():
-            features, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        features, labels = self._validated(X, y)
         return _dense(features), read_labels("y", labels)
 
     def _features(self, X: Any) -> Matrix:
         """Validate further rows, with the columns of `fit`; return them dense."""
-        with _text_named():
-            return _dense(validate_data(self, X, reset=False, accept_sparse="csr", dtype=float))
+        return _dense(self._validated(X, reset=False))
+
+    def _validated(self, *data: Any, reset: bool = True) -> Any:
+        try:
+            return validate_data(self, *data, reset=reset, accept_sparse="csr", dtype=np.float64)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise InvalidInputError(
+                f"X holds text ({error}); encode such columns as numbers first, for example with "
+                "OneHotEncoder in a ColumnTransformer"
+            ) from None
 
     def _rows(self, X: Matrix, labels: NDArray[Any], weight: Vector) -> Rows:
         """Learn the two classes, and read labels of them as −1 and +1."""
-        self.classes_ = _two_classes(labels, weight)
+        classes = np.unique(labels)
+        if len(classes) > 2:
+            raise InvalidInputError(
+                "Only binary classification is supported. The type of the target is multiclass, "
+                f"with {len(classes)} classes; wrap the estimator in "
+                "sklearn.multiclass.OneVsRestClassifier"
+            )
+        weighty = np.unique(labels[weight > 0.0])
+        if len(weighty) < 2:
+            raise InvalidInputError(
+                f"y holds {len(weighty)} class with positive weight, {weighty[:1].tolist()}; "
+                "a classifier needs two classes"
+            )
+        self.classes_ = classes
         return Rows(X, np.where(labels == self.classes_[1], 1.0, -1.0), weight)
 
     def _scaled(self, rows: Rows) -> Rows:
@@ -191,8 +212,13 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.standardize:
             self._scaling = Scaling.of(rows)
+        elif (largest := np.abs(rows.X).max()) > UNSCALED_LIMIT:
+            raise InvalidInputError(
+                f"X holds {largest:g} in absolute value and standardize is False; without "
+                f"standardisation entries may not exceed {UNSCALED_LIMIT:g}, so scale X or pass "
+                "standardize=True"
+            )
         else:
-            _require_moderate(rows.X)
             every = np.ones(rows.X.shape[1])
             self._scaling = Scaling(np.zeros_like(every), every, every > 0.0)
         self.mean_, self.scale_ = self._scaling.mean, self._scaling.scale
@@ -253,13 +279,15 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_ = coef[None, :]
         self.intercept_ = np.array([intercept])
 
-    def _warn_unproved(self, status: Status, found: str, remedy: str) -> None:
-        warnings.warn(
-            f"The tuned box is the best found, not proved optimal ({_REASONS[status]}): {found}. "
-            f"{remedy}",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+    def _warn_unless_proved(self, result: Any, found: str, limits: str) -> None:
+        if not result.proved:
+            warnings.warn(
+                f"The tuned box is the best found, not proved optimal ({_REASONS[result.status]}): "
+                f"{found}, lower bound {result.lower_bound:.6g}. Raise {limits}, or tune on fewer "
+                "rows or features.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
 
 def read_labels(name: str, y: Any) -> NDArray[Any]:
@@ -279,19 +307,6 @@ def read_weights(name: str, weight: Any, X: Matrix) -> Vector:
     return values
 
 
-@contextmanager
-def _text_named() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert string" not in str(error):
-            raise
-        raise InvalidInputError(
-            f"X holds text ({error}); encode such columns as numbers first, for example with "
-            "OneHotEncoder in a ColumnTransformer"
-        ) from None
-
-
 def _dense(X: Any) -> Matrix:
     if not sparse.issparse(X):
         return np.asarray(X, dtype=np.float64)
@@ -301,32 +316,3 @@ def _dense(X: Any) -> Matrix:
             "cells; pass fewer rows, or reduce the columns, for example with TruncatedSVD"
         )
     return np.asarray(X.toarray())
-
-
-def _require_moderate(X: Matrix) -> None:
-    """Refuse entries so large that the linear programs would be lost in rounding."""
-    largest = float(np.abs(X).max())
-    if largest > UNSCALED_LIMIT:
-        raise InvalidInputError(
-            f"X holds {largest:g} in absolute value and standardize is False; without "
-            f"standardisation entries may not exceed {UNSCALED_LIMIT:g}, so scale X or pass "
-            "standardize=True"
-        )
-
-
-def _two_classes(labels: NDArray[Any], weight: Vector) -> NDArray[Any]:
-    """Return the two classes in their order, or say why there are not two."""
-    classes = np.unique(labels)
-    if len(classes) > 2:
-        raise InvalidInputError(
-            "Only binary classification is supported. The type of the target is multiclass, with "
-            f"{len(classes)} classes; wrap the estimator in "
-            "sklearn.multiclass.OneVsRestClassifier"
-        )
-    weighty = np.unique(labels[weight > 0.0])
-    if len(weighty) < 2:
-        raise InvalidInputError(
-            f"y holds {len(weighty)} class with positive weight, {weighty[:1].tolist()}; "
-            "a classifier needs two classes"
-        )
-    return classes

@@ -39,15 +39,7 @@ class Distinct:
 
 
 def distinct(rows: Rows, sets: Mask) -> Distinct:
-    """Merge the rows that agree in features, label and membership of the k sets; k may be 0.
-
-    Examples
-    --------
-    >>> rows = Rows(np.array([[2.0], [1.0], [2.0]]), np.array([1.0, -1.0, 1.0]), np.ones(3))
-    >>> merged = distinct(rows, np.empty((3, 0), dtype=bool))
-    >>> merged.rows.weight, merged.position
-    (array([1., 2.]), array([1, 0, 1]))
-    """
+    """Merge the rows that agree in features, label and membership of the k sets; k may be 0."""
     used = np.flatnonzero(rows.weight > 0.0)
     # Adding 0 turns −0 into 0, which is equal but sorts apart.
     table = np.column_stack([rows.y, rows.X, sets])[used] + 0.0
@@ -109,13 +101,11 @@ def divide(merged: Distinct, rows: Rows, drawn: Vector) -> Distinct:
     first = np.cumsum(parts) - parts
     in_val = drawn[source] > 0.0
     in_val[first[parts == 2]] = False
-    position = merged.position.copy()
+    position = np.where(merged.position >= 0, first[merged.position], -1)
     for row in np.flatnonzero(parts == 2):
         members = np.flatnonzero(merged.position == row)
         middle = np.cumsum(rows.weight[members]) - rows.weight[members] / 2.0
-        position[members] = first[row] + (middle <= drawn[row])
-    whole = (merged.position >= 0) & (parts[merged.position] == 1)
-    position[whole] = first[merged.position[whole]]
+        position[members] += middle <= drawn[row]
     return Distinct(
         Rows(
             merged.rows.X[source],

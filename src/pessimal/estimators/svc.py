@@ -136,7 +136,10 @@ class SplitClassifier(BoxClassifier):
             self._set_model(solution.coef, -solution.intercept)
         else:
             self._set_final(rows, random, deadline, solution.status)
-        self._warn_unless_proved(solution)
+        found = f"validation loss {solution.objective:.6g}"
+        if solution.worst_case_bound < np.inf:
+            found = f"worst case at most {solution.worst_case_bound:.6g}"
+        self._warn_unless_proved(solution, found, "time_limit or node_limit")
         return self
 
     @property
@@ -174,18 +177,6 @@ class SplitClassifier(BoxClassifier):
                 "to validate on; pass at least 3, or validation rows in X_val and y_val"
             )
         return divide(merged, rows, draw_validation(merged.rows, self.validation_size, random))
-
-    def _warn_unless_proved(self, solution: TuningSolution) -> None:
-        if solution.proved:
-            return
-        found = f"validation loss {solution.objective:.6g}"
-        if solution.worst_case_bound < np.inf:
-            found = f"worst case at most {solution.worst_case_bound:.6g}"
-        self._warn_unproved(
-            solution.status,
-            f"{found}, lower bound {solution.lower_bound:.6g}",
-            "Raise time_limit or node_limit, or tune on fewer rows or features.",
-        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -234,7 +234,8 @@ class PessimisticSVCCV(BoxClassifier):
         )
         self.box_ = self.result_.box
         self._set_final(rows, random, deadline, self.result_.status)
-        self._warn_unless_proved(self.result_)
+        found = f"mean worst case {self.result_.value:.6g}"
+        self._warn_unless_proved(self.result_, found, "time_limit, node_limit or max_boxes")
         return self
 
     @property
@@ -242,14 +243,6 @@ class PessimisticSVCCV(BoxClassifier):
         """Mean over the folds of the largest validation loss of any near-optimal model."""
         check_is_fitted(self)
         return self.result_.value
-
-    def _warn_unless_proved(self, shared: SharedBox) -> None:
-        if not shared.proved:
-            self._warn_unproved(
-                shared.status,
-                f"mean worst case {shared.value:.6g}, lower bound {shared.lower_bound:.6g}",
-                "Raise time_limit, node_limit or max_boxes, or tune on fewer rows or features.",
-            )
 
     def _folds(self, rows: Rows, random: np.random.RandomState) -> Distinct:
         """Merge equal rows; their sets are T and V of the first fold, of the second, and so on."""
@@ -306,17 +299,24 @@ def tune_shared_box(
     limit; `tell` is called with a line of text at every better box. The answer does not depend on
     `n_jobs`, the number of processes.
     """
+    most = np.inf if max_boxes is None else max_boxes
+    n_workers = effective_n_jobs(n_jobs)
     with Parallel(n_jobs=n_jobs) as workers:
-        run = _Run(
-            folds,
-            budget,
-            Deadline.after(time_limit),
-            np.inf if max_boxes is None else max_boxes,
-            workers,
-            effective_n_jobs(n_jobs),
-            tell,
-        )
-        return run.tune(flip, node_limit, seed)
+        run = _Run(folds, budget, Deadline.after(time_limit), most, workers, n_workers, tell)
+        try:
+            status = run.search(flip, node_limit, seed)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+    best = run.best or _judged_coarsely(folds, budget)
+    return SharedBox(
+        box=best.box,
+        value=best.value,
+        fold_values=best.fold_values,
+        lower_bound=min(run.lower_bound, best.value),
+        status=status,
+        judged=run.judged,
+        seconds=time.perf_counter() - run.started,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,22 +346,6 @@ class _Run:
     best: _Judged | None = None
     lower_bound: float = 0.0
     judged: int = 0
-
-    def tune(self, flip: str, node_limit: int | None, seed: int) -> SharedBox:
-        try:
-            stopped = self.search(flip, node_limit, seed)
-        except KeyboardInterrupt:
-            stopped = Status.INTERRUPTED
-        best = self.best or _judged_coarsely(self.folds, self.budget)
-        return SharedBox(
-            box=best.box,
-            value=best.value,
-            fold_values=best.fold_values,
-            lower_bound=min(self.lower_bound, best.value),
-            status=stopped,
-            judged=self.judged,
-            seconds=time.perf_counter() - self.started,
-        )
 
     def search(self, flip: str, node_limit: int | None, seed: int) -> Status:
         """Propose and judge until no step helps; return why it ended."""
@@ -410,7 +394,11 @@ class _Run:
             for box, values in zip(batch, answers, strict=True):
                 if values is not None and values.mean() < self.value() - CUTOFF:
                     self.best = _Judged(box, values)
-                    self.report()
+                    if self.tell is not None:
+                        self.tell(
+                            f"worst case {self.value():.6f}, bound {self.lower_bound:.6f}, "
+                            f"{self.judged} boxes, {time.perf_counter() - self.started:.0f} s"
+                        )
         return self.value() < before
 
     def value(self) -> float:
@@ -426,13 +414,6 @@ class _Run:
         """Return a share of the seconds left, never too few; None without a limit."""
         left = self.deadline.left
         return None if left == np.inf else max(share * left, LEAST_SECONDS)
-
-    def report(self) -> None:
-        if self.tell is not None:
-            self.tell(
-                f"worst case {self.value():.6f}, bound {self.lower_bound:.6f}, "
-                f"{self.judged} boxes, {time.perf_counter() - self.started:.0f} s"
-            )
 
 
 def _judged_coarsely(folds: Sequence[TuningProblem], budget: Budget) -> _Judged:

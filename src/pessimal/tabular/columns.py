@@ -32,17 +32,7 @@ _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is used.
-
-    Attributes
-    ----------
-    name : str
-        As in the table.
-    categories : tuple of str or None
-        Values of a text column, one feature each; None for numbers.
-    fill : float, str or None
-        What stands for a missing cell; None leaves the row incomplete.
-    """
+    """A column that is used: text has categories; without a fill, missing cells stay missing."""
 
     name: str
     categories: tuple[str, ...] | None = None
@@ -58,14 +48,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnEncoder:
-    """The columns that are used, in order, and what was decided about the others.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-    notes : tuple of str
-        A sentence for every column that is left out or encoded.
-    """
+    """The columns that are used, in order, and a sentence on each left out or encoded."""
 
     columns: tuple[Column, ...]
     notes: tuple[str, ...] = ()
@@ -79,14 +62,6 @@ class ColumnEncoder:
         """Turn a table into features; NaN where a cell is missing and nothing fills it.
 
         The table has at least the columns of the encoder; others are ignored.
-
-        Examples
-        --------
-        >>> encoder = ColumnEncoder((Column("age"), Column("pet", ("cat", "dog"))))
-        >>> encoder.features(pd.DataFrame({"pet": ["dog", "cat"], "age": [3, 4]}))
-           age  pet = cat  pet = dog
-        0  3.0        0.0        1.0
-        1  4.0        1.0        0.0
         """
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
@@ -106,32 +81,7 @@ class ColumnEncoder:
 
 
 def make_column_encoder(frame: pd.DataFrame, missing: Missing, text: Text) -> ColumnEncoder:
-    """Decide what to do with every column of a table.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The rows to tune on, without the target.
-    missing : {"drop", "fill"}
-        Leave missing cells missing, or fill them.
-    text : {"refuse", "one-hot"}
-        Refuse text columns, or make one feature of every category.
-
-    Returns
-    -------
-    ColumnEncoder
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"age": [3, 4], "day": ["2024-01-02", "2024-02-03"], "site": [1, 1]})
-    >>> encoder = make_column_encoder(frame, "drop", "refuse")
-    >>> encoder.feature_names
-    ('age',)
-    >>> for note in encoder.notes:
-    ...     print(note)
-    'day' holds dates and was left out; to use it, turn it into a number, such as days.
-    'site' has the same value in every row and was left out.
-    """
+    """Decide what to do with every column of the rows to tune on, without the target."""
     columns, notes = [], []
     for name in frame.columns:
         column, note = _decide(name, frame[name], missing, text)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from pessimal.errors import InvalidInputError
-from pessimal.labels import Classes, signs, two_classes
+from pessimal.labels import Classes, listed, signs, two_classes
 from pessimal.problem import Vector
 from pessimal.tabular.columns import ColumnEncoder
 from pessimal.tabular.files import Source
@@ -74,12 +74,18 @@ def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) ->
     (array([-1.,  1.]), ('a', 'b'), ("Rows without a value in 'kind', left out: 1.",))
     """
     frame = source.frame.set_axis(range(1, len(source.frame) + 1), axis=0)
-    target = _known_target(source, target)
+    known = listed(frame.columns, 20)
+    target = source.target if target is None else target
+    if target is None:
+        raise InvalidInputError(
+            f"target is not given; name the column that holds the two classes, one of {known}"
+        )
     dropped = list(dict.fromkeys(drop))
-    for name in dropped:
-        _require_column(frame, name, "drop")
-        if name == target:
-            raise InvalidInputError(f"drop names {name!r}, which is the target; leave out others")
+    for argument, name in [("target", target), *(("drop", name) for name in dropped)]:
+        if name not in frame.columns:
+            raise InvalidInputError(f"{argument} is {name!r}; the columns are {known}")
+    if target in dropped:
+        raise InvalidInputError(f"drop names {target!r}, which is the target; leave out others")
     notes = list(source.notes)
     if dropped:
         notes.append(f"Left out on request: {', '.join(map(repr, dropped))}.")
@@ -100,17 +106,7 @@ def with_labels(source: Source, target: str | None, drop: Iterable[str] = ()) ->
 
 @dataclass(frozen=True, eq=False)
 class CompleteRows:
-    """Rows without missing cells.
-
-    Attributes
-    ----------
-    X : pandas.DataFrame
-        Features; the index counts the rows of the file from 1.
-    y : ndarray of shape (n_rows,)
-        Labels −1 and +1.
-    notes : tuple of str
-        A sentence about every column with filled cells and about the rows left out, if any.
-    """
+    """Features and signs of rows without missing cells; notes on what was filled and left out."""
 
     X: pd.DataFrame
     y: Vector
@@ -141,20 +137,19 @@ def complete_rows(
     """
     cells = table.columns.iloc[rows]
     X = encoder.features(cells)
-    notes = tuple(
+    notes = [
         f"Rows to {purpose} without a value in {column.name!r}, filled with {column.fill}: "
         f"{n_filled} of {len(cells)}."
         for column in encoder.columns
         if column.fill is not None and (n_filled := cells[column.name].isna().sum())
-    )
+    ]
     whole = X.notna().all(axis=1).to_numpy()
-    if whole.all():
-        return CompleteRows(X, table.y[rows], notes)
-    note = (
-        f"Rows to {purpose} with missing cells, left out: {np.sum(~whole)} of {len(whole)}, "
-        f"most for {X.isna().sum().idxmax()!r}."
-    )
-    return CompleteRows(X[whole], table.y[rows][whole], (*notes, note))
+    if not whole.all():
+        notes.append(
+            f"Rows to {purpose} with missing cells, left out: {np.sum(~whole)} of {len(whole)}, "
+            f"most for {X.isna().sum().idxmax()!r}."
+        )
+    return CompleteRows(X[whole], table.y[rows][whole], tuple(notes))
 
 
 def require_both_classes(table: Labelled, rows: CompleteRows, purpose: str) -> None:
@@ -166,28 +161,6 @@ def require_both_classes(table: Labelled, rows: CompleteRows, purpose: str) -> N
                 f"class {label!r} has {n_rows} complete row(s) to {purpose} and needs two; pass "
                 "more rows, hold out fewer, or fill missing cells"
             )
-
-
-def _known_target(source: Source, target: str | None) -> str:
-    if target is not None:
-        _require_column(source.frame, target, "target")
-        return target
-    if source.target is None:
-        raise InvalidInputError(
-            "target is not given; name the column that holds the two classes, one of "
-            f"{_listed(source.frame)}"
-        )
-    return source.target
-
-
-def _require_column(frame: pd.DataFrame, name: str, argument: str) -> None:
-    if name not in frame.columns:
-        raise InvalidInputError(f"{argument} is {name!r}; the columns are {_listed(frame)}")
-
-
-def _listed(frame: pd.DataFrame) -> str:
-    names = [repr(name) for name in frame.columns]
-    return ", ".join(names[:20] + ["..."] * (len(names) > 20))
 
 
 def _plain(label: Any) -> str | int | float | bool:

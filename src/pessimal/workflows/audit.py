@@ -47,7 +47,7 @@ def audit_table(
     epsilon, delta, time_limit
         As in `pessimal.audit`; `delta` with a box only.
     missing, text
-        As in `make_column_encoder`.
+        As in `Settings`.
     seed : int, default=0
         Draws the validation rows.
     curve : bool, default=False

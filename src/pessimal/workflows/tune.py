@@ -62,8 +62,10 @@ class Settings:
         A model trains well when its loss is at most ``(1 + epsilon)·least + delta``.
     test_size : float
         Share of the rows to hold out; 0 for none.
-    missing, text
-        As in `make_column_encoder`.
+    missing : {"drop", "fill"}
+        Leave rows with missing cells out, or fill in the median (text: the most frequent category).
+    text : {"refuse", "one-hot"}
+        Refuse text columns, or make one feature of every category.
     time_limit : float
         Seconds for tuning and audit together. Tuning has two thirds of them at most, the audit
         what is left.
