@@ -170,5 +170,5 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 def test_the_former_name_of_the_column_encoder_works_and_warns() -> None:
     with pytest.warns(FutureWarning, match="TunedModel.encoder"):
         assert MODEL.recipe is MODEL.encoder
-    with pytest.warns(FutureWarning, match="is now ColumnEncoder"):
+    with pytest.warns(FutureWarning, match="ColumnEncoder"):
         assert tabular.Recipe is ColumnEncoder
