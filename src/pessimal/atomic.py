@@ -10,15 +10,7 @@ from pessimal.errors import InvalidInputError
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a path that cannot be written, before hours of work end in an error.
-
-    Examples
-    --------
-    >>> require_writable(Path("no such folder") / "model.json")
-    Traceback (most recent call last):
-    pessimal.errors.InvalidInputError: no such folder/model.json cannot be written: there is no \
-folder 'no such folder'; make it first, or pass another path
-    """
+    """Refuse a path that cannot be written, before hours of work end in an error."""
     folder = path.parent
     if not folder.is_dir():
         raise InvalidInputError(
@@ -33,15 +25,7 @@ folder 'no such folder'; make it first, or pass another path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that a reader never sees half of it.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(Path(folder) / "note.txt", "done")
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['note.txt']
-    """
+    """Write a text file so that a reader never sees half of it."""
     write_bytes(path, text.encode("utf-8"))
 
 

@@ -26,14 +26,7 @@ _PACKAGES = (
 
 
 def describe_environment() -> dict[str, str]:
-    """Describe this process and machine, in words and version numbers.
-
-    Examples
-    --------
-    >>> environment = describe_environment()
-    >>> environment["pessimal"] == version("pessimal"), "machine" in environment
-    (True, True)
-    """
+    """Describe this process and machine, in words and version numbers."""
     return {
         "machine": ", ".join([processor(), f"{os.cpu_count()} cores", *_memory()]),
         "system": f"{platform.system()} {platform.machine()}",
@@ -95,24 +88,13 @@ def code_version() -> str:
     The C types of compiled modules count, the compiled modules do not: they give the rows of their
     sources, bit for bit. Nor does the number of the release, which changes with every commit. The
     files are read once in a process, whose code cannot change any more.
-
-    Examples
-    --------
-    >>> len(code_version())
-    12
     """
     return fingerprint(_package())
 
 
 @cache
 def measured_version() -> str:
-    """Return a fingerprint of all that a time depends on: compiled code, versions, machine.
-
-    Examples
-    --------
-    >>> measured_version() != code_version()
-    True
-    """
+    """Return a fingerprint of all that a time depends on: compiled code, versions, machine."""
     digest = hashlib.sha256(repr(describe_environment()).encode())
     for path in sorted(_package().rglob("*")):
         if path.suffix in (".py", ".so", ".pyd"):
@@ -136,13 +118,7 @@ def fingerprint(package: Path) -> str:
 
 
 def is_shown_only(name: str) -> bool:
-    """Whether a file or folder, named from the package on, is one that no study computes with.
-
-    Examples
-    --------
-    >>> is_shown_only("reproduction/report/quality.py"), is_shown_only("reproduction/studies.py")
-    (True, False)
-    """
+    """Whether a file or folder, named from the package on, is one that no study computes with."""
     return any(f"{name}/".startswith(f"{part}/") for part in _NOT_COMPUTING)
 
 

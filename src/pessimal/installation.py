@@ -14,16 +14,7 @@ _EXTRAS = {"parquet": "pyarrow", "cluster": "distributed", "transfer": "torch"}
 
 
 def installation() -> dict[str, dict[str, str]]:
-    """Return what was found, by title.
-
-    Examples
-    --------
-    >>> found = installation()
-    >>> list(found)
-    ['environment', 'solvers', 'extras', 'data']
-    >>> found["solvers"]["highs"] == importlib.metadata.version("highspy")
-    True
-    """
+    """Return what was found, by title."""
     data = resources.files("pessimal.datasets") / "data"
     compiled = not str(tree.__file__).endswith(".py")
     return {

@@ -36,13 +36,6 @@ def smallest_box(
     """Shrink a box as far as ``(w, b)``, inner-optimal in it, stays so and can be certified.
 
     Past the deadline no further linear program is begun.
-
-    Examples
-    --------
-    >>> from pessimal import TuningProblem
-    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
-    >>> smallest_box(Task(problem), np.array([0.5]), 0.0, np.ones(1))
-    array([0.5])
     """
     held = np.minimum(np.maximum(np.abs(w), task.problem.lower), box)
     if task.flipped is None or task.budget == Budget():
@@ -60,13 +53,6 @@ def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline
     """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits, likewise.
 
     Past the deadline no further feature is tried.
-
-    Examples
-    --------
-    >>> from pessimal import TuningProblem
-    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
-    >>> largest_box(Task(problem), np.array([0.5]), 0.0, np.array([0.5]))
-    array([1.])
     """
     upper = task.problem.upper
     if (box >= upper).all():

@@ -32,14 +32,7 @@ Limits = Mapping[str, tuple[Vector, Vector]]
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """A vector ``Σ coefficients[name]·name + constant`` in named vectors of variables.
-
-    Examples
-    --------
-    >>> margin = Affine({"w": np.array([[2.0, 1.0]])}, np.array([-1.0]))
-    >>> margin({"w": np.array([1.0, 3.0])}).tolist()
-    [4.0]
-    """
+    """A vector ``Σ coefficients[name]·name + constant`` in named vectors of variables."""
 
     coefficients: Mapping[str, Any]
     constant: Vector
@@ -128,17 +121,7 @@ class KKT:
 
 
 def kkt(inner: InnerProgram) -> KKT:
-    """Write down the conditions under which an inner program is solved.
-
-    Examples
-    --------
-    Least x ≥ 0 with x ≥ y: x = y or the multiplier of that row is 0; x = 0 or its reduced cost is.
-
-    >>> one = np.ones((1, 1))
-    >>> row = Affine({"x": one, "y": -one}, np.zeros(1))
-    >>> list(kkt(InnerProgram({}, {"x": np.ones(1)}, {"pi": row})).complementarities)
-    ['pi', 'x']
-    """
+    """Write down the conditions under which an inner program is solved."""
     reduced = inner.reduced_costs(inner.nonnegative)
 
     def variable(name: str, size: int) -> Affine:

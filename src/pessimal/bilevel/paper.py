@@ -45,15 +45,7 @@ Range = tuple[float, float]
 
 
 def optimistic_program(problem: TuningProblem) -> SingleLevel:
-    """Write eq. (prob:optim-hinge) as one MILP.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [2.0]], [-1, 1], [[1.5]], [1])
-    >>> program = optimistic_program(problem)
-    >>> list(program.conditions.complementarities), int(program.program.integer.sum())
-    (['beta', 'mu_plus', 'mu_minus', 'xi'], 6)
-    """
+    """Write eq. (prob:optim-hinge) as one MILP."""
     weight = problem.train_weight
     b_max = intercept_bound(problem, problem.X_train)
     xi_max, surplus_max = _hinge_bounds(problem, problem.X_train, b_max)
@@ -83,14 +75,6 @@ def pessimistic_program(
     """Write the single-level form of eq. (A-RPBL-hyper) for a range of (κ, λ) as one MILP.
 
     The outer level holds a copy (ŵ, b̂, ξ̂) of the training problem, whose loss is the budget.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [2.0]], [-1, 1], [[1.5]], [1])
-    >>> flipped = np.array([True])
-    >>> program = pessimistic_program(problem, Budget(0.2), flipped, (1.0, 1.0), (0.0, 10.0))
-    >>> program.big_m["alpha"][0].reason
-    'stationarity in v: α ≤ κ·weight'
     """
     X_T, X_f = problem.X_train, problem.X_val[flipped]
     weight_T, weight_f = problem.train_weight, problem.flipped_weight(flipped)

@@ -70,13 +70,7 @@ def program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program, by default on the arguments of the process; return the exit code.
-
-    Examples
-    --------
-    >>> main(["tune"])
-    2
-    """
+    """Run the program, by default on the arguments of the process; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a letter of the data shows its code instead.

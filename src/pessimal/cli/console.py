@@ -25,13 +25,7 @@ INTERRUPTED = 130
 
 
 def printable(text: object) -> str:
-    r"""Return text with everything that does not print written as an escape.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31m\nb")
-    'a\\x1b[31m\\nb'
-    """
+    """Return text with everything that does not print written as an escape."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in str(text)

@@ -57,13 +57,6 @@ def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]
     """Return the sections that every page with an audit has.
 
     The opening says which models the guarantee is about.
-
-    Examples
-    --------
-    >>> from pessimal import audit
-    >>> report = audit([[-1.0], [1.0]], ["no", "yes"], [[0.5], [-2.0]], ["yes", "no"], delta=0.5)
-    >>> [section.title for section in audit_sections(report, ("All models.",))]
-    ['What is guaranteed', 'If training may be worse', 'Every validation row']
     """
     return [_guaranteed(report, opening), _against_epsilon(report), _scores(report)]
 

@@ -22,18 +22,7 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_text(frame: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return header and rows, every value in words or rounded.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"size": [5, 10], "accuracy": [0.91234, None]})
-    >>> frame["proved"] = [True, False]
-    >>> for line in table_text(frame):
-    ...     print(line)
-    ('size', 'accuracy', 'proved')
-    ('5', '0.912', 'yes')
-    ('10', '–', 'no')
-    """
+    """Return header and rows, every value in words or rounded."""
     frame = flat(frame)
     header = tuple(_heading(column) for column in frame.columns)
     # Column by column: across a row pandas would turn whole numbers into floats.
@@ -52,15 +41,7 @@ def numeric_columns(frame: pd.DataFrame) -> frozenset[int]:
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
-    r"""Write a frame as a table in Markdown; no value can break out of its cell.
-
-    Examples
-    --------
-    >>> print(markdown_table(pd.DataFrame({"a|b": ["<b>"], "n": [1.5]})), end="")
-    | a\|b | n |
-    | --- | ---: |
-    | &lt;b> | 1.500 |
-    """
+    r"""Write a frame as a table in Markdown; no value can break out of its cell."""
     header, *body = table_text(frame)
     return markdown(header, body, numeric_columns(frame))
 

@@ -57,28 +57,7 @@ class Section:
 
 
 def render_page(title: str, lead: str, sections: Iterable[Section]) -> str:
-    """Write a page.
-
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-    lead : str
-        What a reader must know first, in a sentence or two.
-    sections : iterable of Section
-        The rest, in order.
-
-    Returns
-    -------
-    str
-        A whole HTML document.
-
-    Examples
-    --------
-    >>> page = render_page("Report", "All is <well>.", [Section("First", ("Some text.",))])
-    >>> "All is &lt;well&gt;." in page, "<script" in page
-    (True, False)
-    """
+    """Return a whole HTML document; the lead is what a reader must know first."""
     values = {"title": title, "lead": lead, "sections": list(sections), "show": _shown}
     return render("templates/page.html.j2", **values)
 
@@ -103,13 +82,7 @@ def _shown(part: Table | Plot) -> dict[str, object]:
 
 
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """Return a figure as a file, without the date and the names matplotlib draws by lot.
-
-    Examples
-    --------
-    >>> figure_bytes(Figure(), "svg") == figure_bytes(Figure(), "svg")
-    True
-    """
+    """Return a figure as a file, without the date and the names matplotlib draws by lot."""
     buffer = BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "pessimal"}):
         figure.savefig(buffer, format=kind, dpi=_DPI, metadata=_NO_DATE[kind])
