@@ -118,7 +118,10 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
     else:
         flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
         flip_weight = problem.flipped_weight(flipped)
-        least_lam, most_lam = 0.0, np.inf if _within_budget(task, w, b, box) else 0.0
+        # The multiplier of the budget may be positive where L_T(w, b) is a budget of this box.
+        limit = task.budget.limit(BoxModels(problem, box).least_loss().value)
+        within = problem.train_loss(w, b) >= limit - CERTIFICATE
+        least_lam, most_lam = 0.0, np.inf if within else 0.0
     flip_cost, flip_free = _sides(flip_rows, u, flip_weight)
 
     n_beta, n_alpha = int(train_free.sum()), int(flip_free.sum())
@@ -146,9 +149,3 @@ def _sides(rows: Matrix, u: Vector, weight: Vector) -> tuple[Vector, Mask]:
     at = np.abs(margins - 1.0) <= AT_BREAKPOINT
     below = ~at & (margins < 1.0)
     return (weight * below) @ rows, at
-
-
-def _within_budget(task: Task, w: Vector, b: float, box: Vector) -> bool:
-    """Whether the budget's multiplier may be positive: ``L_T(w, b)`` is a budget of this box."""
-    least = BoxModels(task.problem, box).least_loss().value
-    return task.problem.train_loss(w, b) >= task.budget.limit(least) - CERTIFICATE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -42,15 +41,7 @@ def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
         coefficients(report.feature_names, report.box, models),
         computed({"data": data}),
     ]
-    write_figures_page(path, f"Audit of {data}", report.guarantee, sections)
-
-
-def write_figures_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
-    """Write a page whose figures hold names in any script."""
-    with warnings.catch_warnings():
-        # The font of the figures lacks some scripts; the names are in the tables as well.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        write_page(path, title, lead, sections)
+    write_page(path, f"Audit of {data}", report.guarantee, sections)
 
 
 def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
@@ -115,12 +106,17 @@ def _against_epsilon(report: AuditReport) -> Section:
         "is the ε asked for; shading above the worst model is what time did not allow to exclude.",
         draw,
     )
+    shares = np.stack([curve.worst_error, curve.worst_error_bound])
+    wrong = np.rint(shares * report.n_val).astype(int)
     columns = {
         "ε": curve.epsilons,
         "best loss": curve.best_loss,
         "worst loss": curve.worst_loss,
         "at most": curve.worst_loss_bound,
-        "most rows wrong": _most_wrong(report),
+        # A range where it is not settled.
+        "most rows wrong": [
+            str(a) if a == b else f"{a} to {b}" for a, b in zip(*wrong, strict=True)
+        ],
     }
     numbers = Table(
         "losses",
@@ -129,13 +125,6 @@ def _against_epsilon(report: AuditReport) -> Section:
         pd.DataFrame(columns),
     )
     return Section("If training may be worse", tuple(text), (plot, numbers))
-
-
-def _most_wrong(report: AuditReport) -> list[str]:
-    """Return the largest number of wrong rows at each ε, as a range where it is not settled."""
-    shares = (report.curve.worst_error, report.curve.worst_error_bound)
-    found, bound = (np.rint(share * report.n_val).astype(int) for share in shares)
-    return [str(a) if a == b else f"{a} to {b}" for a, b in zip(found, bound, strict=True)]
 
 
 def _scores(report: AuditReport) -> Section:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
-from numbers import Integral, Real
+from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_any_real_numeric_dtype, is_bool, is_float, is_scalar
 
-NOTHING = "–"
-"""Where there is no value."""
-
+_NOTHING = "–"
 _WRITTEN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "`": "\\`"})
 
 
@@ -32,12 +29,8 @@ def table_text(frame: pd.DataFrame) -> list[tuple[str, ...]]:
 
 def numeric_columns(frame: pd.DataFrame) -> frozenset[int]:
     """Return the places of the columns that hold numbers."""
-    dtypes = flat(frame).dtypes
-    return frozenset(
-        place
-        for place, dtype in enumerate(dtypes)
-        if is_numeric_dtype(dtype) and not is_bool_dtype(dtype)
-    )
+    dtypes = enumerate(flat(frame).dtypes)
+    return frozenset(place for place, dtype in dtypes if is_any_real_numeric_dtype(dtype))
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
@@ -59,21 +52,15 @@ def _heading(column: object) -> str:
     return " ".join(map(str, column)) if isinstance(column, tuple) else str(column)
 
 
-def _value(value: object) -> str:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return NOTHING
-    if isinstance(value, bool) or type(value).__name__ == "bool":  # Python's and NumPy's
+def _value(value: Any) -> str:
+    if is_scalar(value) and pd.isna(value):
+        return _NOTHING
+    if is_bool(value):
         return "yes" if value else "no"
-    if isinstance(value, Real) and not isinstance(value, Integral):
-        return _number(float(value))
+    if is_float(value):
+        tiny = 0.0 < abs(value) < 0.0005
+        return f"{value:.1e}" if tiny else f"{value + 0.0:.3f}"  # no minus before a zero
     return str(value)
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return NOTHING
-    tiny = 0.0 < abs(value) < 0.0005
-    return f"{value:.1e}" if tiny else f"{value + 0.0:.3f}"  # no minus before a zero
 
 
 def _safe(word: str) -> str:

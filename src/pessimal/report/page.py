@@ -6,6 +6,7 @@ same bytes.
 
 from __future__ import annotations
 
+import warnings
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ def _shown(part: Table | Plot) -> dict[str, object]:
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
     """Return a figure as a file, without the date and the names matplotlib draws by lot."""
     buffer = BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "pessimal"}):
+    with matplotlib.rc_context({"svg.hashsalt": "pessimal"}), warnings.catch_warnings():
+        # The font of the figures lacks some scripts; names are in the tables as well.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(buffer, format=kind, dpi=_DPI, metadata=_NO_DATE[kind])
     return buffer.getvalue()
