@@ -38,9 +38,8 @@ def smallest_box(
     Past the deadline no further linear program is begun.
     """
     held = np.minimum(np.maximum(np.abs(w), task.problem.lower), box)
-    if task.flipped is None or task.budget == Budget():
-        return held  # a model that is optimal in a box is so in any smaller one that holds it
-    if _certified(task, w, b, held):
+    # Without a budget, a model that is optimal in a box is so in any smaller one that holds it.
+    if task.flipped is None or task.budget == Budget() or _certified(task, w, b, held):
         return held
     if deadline.over:
         return box

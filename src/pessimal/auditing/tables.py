@@ -76,9 +76,7 @@ def through_steps(pipeline: Pipeline, X: ArrayLike) -> Any:
 
 
 def _require_same_columns(X_train: ArrayLike, X_val: ArrayLike) -> None:
-    if not (isinstance(X_train, pd.DataFrame) and isinstance(X_val, pd.DataFrame)):
-        return
-    train, val = list(X_train.columns), list(X_val.columns)
+    train, val = (list(X.columns) if isinstance(X, pd.DataFrame) else [] for X in (X_train, X_val))
     if len(train) == len(val) and train != val:
         first = next(k for k, names in enumerate(zip(train, val, strict=True)) if len({*names}) > 1)
         raise InvalidInputError(

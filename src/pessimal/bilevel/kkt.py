@@ -58,14 +58,13 @@ def linear_program(
     equations = np.arange(len(constant)) >= len(constant) - sum(map(len, zero))
     lower, upper = (np.concatenate(side) for side in zip(*limits.values(), strict=True))
     sizes = {name: len(low) for name, (low, _) in limits.items()}
+    blocks = [
+        [csr_array(f.coefficients.get(name, (len(f), n))) for name, n in sizes.items()]
+        for f in functions
+    ]
     return LinearProgram(
         cost=np.concatenate([cost.get(name, np.zeros(n)) for name, n in sizes.items()]),
-        matrix=block_array(
-            [
-                [csr_array(f.coefficients.get(name, (len(f), n))) for name, n in sizes.items()]
-                for f in functions
-            ]
-        ),
+        matrix=block_array(blocks),
         row_lower=-constant,
         row_upper=np.where(equations, -constant, np.inf),
         lower=lower,
@@ -89,9 +88,8 @@ class InnerProgram:
         """Return ``κ·cost − Aᵀ·π`` of inner variables."""
         reduced = {}
         for x, cost in variables.items():
-            rows = {pi: a.coefficients for pi, a in self.rows.items() if x in a.coefficients}
-            of_rows = {pi: -coefficients[x].T for pi, coefficients in rows.items()}
-            reduced[x] = Affine({KAPPA: cost[:, None], **of_rows}, np.zeros(len(cost)))
+            rows = {pi: -a.coefficients[x].T for pi, a in self.rows.items() if x in a.coefficients}
+            reduced[x] = Affine({KAPPA: cost[:, None], **rows}, np.zeros(len(cost)))
         return reduced
 
 

@@ -63,9 +63,8 @@ def render_page(title: str, lead: str, sections: Iterable[Section]) -> str:
     return render("templates/page.html.j2", **values)
 
 
-def write_page(path: str | Path, title: str, lead: str, sections: Iterable[Section]) -> Path:
+def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> Path:
     """Write a page to a file, whole or not at all; see `render_page`."""
-    path = Path(path)
     write_text(path, render_page(title, lead, sections))
     return path
 

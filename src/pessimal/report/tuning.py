@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from pessimal.report.audit_page import audit_sections, coefficients, computed
@@ -31,17 +30,13 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
 
 
 def _limits(run: TuningRun) -> Section:
-    models = {
-        "best loss": run.audit.best_loss.coef,
-        "the model that predicts": run.weights,
-        "worst loss": run.audit.worst_loss.coef,
-    }
     note = (
         "The tuned box limits the weight of every standardised feature. Inside it lie the model "
         "that predicts, trained on all rows that were not held out, and the best and the worst on "
         "the validation rows of the models that train well."
     )
-    return coefficients(run.model.encoder.feature_names, np.array(run.model.box), models, note)
+    names = run.model.encoder.feature_names
+    return coefficients(run.audit, names, "the model that predicts", run.weights, note)
 
 
 def _comparison(run: TuningRun) -> list[Section]:
