@@ -9,39 +9,21 @@ from pathlib import Path
 from pessimal.errors import InvalidInputError
 
 
-def require_writable(path: Path) -> None:
-    """Refuse a path that cannot be written, before hours of work end in an error.
-
-    Examples
-    --------
-    >>> require_writable(Path("no such folder") / "model.json")
-    Traceback (most recent call last):
-    pessimal.errors.InvalidInputError: no such folder/model.json cannot be written: there is no \
-folder 'no such folder'; make it first, or pass another path
-    """
-    folder = path.parent
-    if not folder.is_dir():
-        raise InvalidInputError(
-            f"{path} cannot be written: there is no folder {str(folder)!r}; make it first, or "
-            "pass another path"
-        )
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidInputError(
-            f"{path} cannot be written: it is a folder, or lies in one that is write-protected; "
-            "pass another path"
-        )
+def require_writable(path: Path | None) -> None:
+    """Refuse a path that cannot be written, before hours of work end in an error."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        fault = f"there is no folder {str(path.parent)!r}; make it first, or pass another path"
+    elif path.is_dir() or not os.access(path.parent, os.W_OK):
+        fault = "it is a folder, or lies in one that is write-protected; pass another path"
+    else:
+        return
+    raise InvalidInputError(f"{path} cannot be written: {fault}")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that a reader never sees half of it.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(Path(folder) / "note.txt", "done")
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['note.txt']
-    """
+    """Write a text file so that a reader never sees half of it."""
     write_bytes(path, text.encode("utf-8"))
 
 

@@ -58,8 +58,7 @@ def tune() -> tuple[Column, Column]:
 
 def table(*columns: Column) -> Table:
     """Lay the answers out side by side: the optimistic column, then the pessimistic one."""
-    grid = Table(box=ASCII2, title=f"Cancer, {N_TRAIN} training and {N_VAL} validation rows")
-    grid.add_column("")
+    grid = Table("", box=ASCII2, title=f"Cancer, {N_TRAIN} training and {N_VAL} validation rows")
     grid.add_column("optimistic", justify="right")
     grid.add_column("pessimistic", justify="right")
     for j, name in enumerate(load_cancer().feature_names):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pessimal
 
+_PACKAGE = Path(next(iter(pessimal.__path__)))
+
 _PACKAGES = (
     "pessimal",
     "numpy",
@@ -26,30 +28,22 @@ _PACKAGES = (
 
 
 def describe_environment() -> dict[str, str]:
-    """Describe this process and machine, in words and version numbers.
-
-    Examples
-    --------
-    >>> environment = describe_environment()
-    >>> environment["pessimal"] == version("pessimal"), "machine" in environment
-    (True, True)
-    """
+    """Describe this process and machine, in words and version numbers."""
+    installed = {package: installed_version(package) for package in _PACKAGES}
     return {
-        "machine": ", ".join([processor(), f"{os.cpu_count()} cores", *_memory()]),
+        "machine": ", ".join([_processor(), f"{os.cpu_count()} cores", *_memory()]),
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
-        **_installed(),
+        **{package: found for package, found in installed.items() if found},
     }
 
 
-def _installed() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # an extra that this user does without
-            continue
-    return found
+def installed_version(package: str) -> str | None:
+    """Return the version of a package, or None of an extra that this user does without."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _memory() -> list[str]:
@@ -60,8 +54,7 @@ def _memory() -> list[str]:
     return [f"{size / 2**30:.1f} GB"]
 
 
-def processor() -> str:
-    """Name the processor as the system does."""
+def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -70,20 +63,17 @@ def processor() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-_NOT_COMPUTING = frozenset(
-    {
-        "__main__.py",
-        "auditing",
-        "cli",
-        "demo.py",
-        "estimators",
-        "installation.py",
-        "markup.py",
-        "report",
-        "reproduction/report",
-        "tabular",
-        "workflows",
-    }
+_NOT_COMPUTING = (
+    "__main__.py",
+    "auditing",
+    "cli",
+    "demo.py",
+    "estimators",
+    "markup.py",
+    "report",
+    "reproduction/report",
+    "tabular",
+    "workflows",
 )
 """Parts of the package that no study uses; a test holds the others to that."""
 
@@ -95,33 +85,18 @@ def code_version() -> str:
     The C types of compiled modules count, the compiled modules do not: they give the rows of their
     sources, bit for bit. Nor does the number of the release, which changes with every commit. The
     files are read once in a process, whose code cannot change any more.
-
-    Examples
-    --------
-    >>> len(code_version())
-    12
     """
-    return fingerprint(_package())
+    return fingerprint(_PACKAGE)
 
 
 @cache
 def measured_version() -> str:
-    """Return a fingerprint of all that a time depends on: compiled code, versions, machine.
-
-    Examples
-    --------
-    >>> measured_version() != code_version()
-    True
-    """
+    """Return a fingerprint of all that a time depends on: compiled code, versions, machine."""
     digest = hashlib.sha256(repr(describe_environment()).encode())
-    for path in sorted(_package().rglob("*")):
+    for path in sorted(_PACKAGE.rglob("*")):
         if path.suffix in (".py", ".so", ".pyd"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def _package() -> Path:
-    return Path(next(iter(pessimal.__path__)))
 
 
 def fingerprint(package: Path) -> str:
@@ -129,22 +104,13 @@ def fingerprint(package: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
         name = path.relative_to(package).as_posix()
-        if _counts(path) and not is_shown_only(name):
+        data = path.parent.name == "data" and path.is_file()
+        if (data or path.suffix in (".py", ".pxd")) and not is_shown_only(name):
             digest.update(f"{name}\0{path.stat().st_size}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
 def is_shown_only(name: str) -> bool:
-    """Whether a file or folder, named from the package on, is one that no study computes with.
-
-    Examples
-    --------
-    >>> is_shown_only("reproduction/report/quality.py"), is_shown_only("reproduction/studies.py")
-    (True, False)
-    """
+    """Whether a file or folder, named from the package on, is one that no study computes with."""
     return any(f"{name}/".startswith(f"{part}/") for part in _NOT_COMPUTING)
-
-
-def _counts(path: Path) -> bool:
-    return path.suffix in (".py", ".pxd") or (path.parent.name == "data" and path.is_file())

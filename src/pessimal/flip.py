@@ -34,14 +34,6 @@ def flip_mask(
     holds inside its margin, and V where there are none. ``"paper"`` is the appendix's choice: the
     margin rule when ``|T| > 20`` and ``|V| > 15``, otherwise all. The hyperplane ``(w, b)`` is
     asked for only by a rule that needs it.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[-2.0], [0.5]], [-1, 1])
-    >>> flip_mask(problem, "margin", lambda: (np.array([1.0]), 0.0))
-    array([False,  True])
-    >>> flip_mask(problem, [1, 0], lambda: (np.array([1.0]), 0.0))
-    array([ True, False])
     """
     if not isinstance(rule, str):
         return validation_mask(problem, rule, "flip")
@@ -62,14 +54,7 @@ def flip_mask(
 
 
 def validation_mask(problem: TuningProblem, value: ArrayLike, name: str) -> Mask:
-    """Read an argument that selects validation points: booleans, or 0 and 1, one per point.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[-2.0], [0.5]], [-1, 1])
-    >>> validation_mask(problem, [0, 1], "flipped")
-    array([False,  True])
-    """
+    """Read an argument that selects validation points: booleans, or 0 and 1, one per point."""
     values = np.asarray(value)
     if values.shape != (problem.n_val,):
         raise InvalidInputError(

@@ -36,18 +36,10 @@ def smallest_box(
     """Shrink a box as far as ``(w, b)``, inner-optimal in it, stays so and can be certified.
 
     Past the deadline no further linear program is begun.
-
-    Examples
-    --------
-    >>> from pessimal import TuningProblem
-    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
-    >>> smallest_box(Task(problem), np.array([0.5]), 0.0, np.ones(1))
-    array([0.5])
     """
     held = np.minimum(np.maximum(np.abs(w), task.problem.lower), box)
-    if task.flipped is None or task.budget == Budget():
-        return held  # a model that is optimal in a box is so in any smaller one that holds it
-    if _certified(task, w, b, held):
+    # Without a budget, a model that is optimal in a box is so in any smaller one that holds it.
+    if task.flipped is None or task.budget == Budget() or _certified(task, w, b, held):
         return held
     if deadline.over:
         return box
@@ -60,13 +52,6 @@ def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline
     """Enlarge a box to the upper limits in every feature that ``(w, b)`` permits, likewise.
 
     Past the deadline no further feature is tried.
-
-    Examples
-    --------
-    >>> from pessimal import TuningProblem
-    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[1.0]], [1])
-    >>> largest_box(Task(problem), np.array([0.5]), 0.0, np.array([0.5]))
-    array([1.])
     """
     upper = task.problem.upper
     if (box >= upper).all():
@@ -132,7 +117,10 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
     else:
         flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
         flip_weight = problem.flipped_weight(flipped)
-        least_lam, most_lam = 0.0, np.inf if _within_budget(task, w, b, box) else 0.0
+        # The multiplier of the budget may be positive where L_T(w, b) is a budget of this box.
+        limit = task.budget.limit(BoxModels(problem, box).least_loss().value)
+        within = problem.train_loss(w, b) >= limit - CERTIFICATE
+        least_lam, most_lam = 0.0, np.inf if within else 0.0
     flip_cost, flip_free = _sides(flip_rows, u, flip_weight)
 
     n_beta, n_alpha = int(train_free.sum()), int(flip_free.sum())
@@ -160,9 +148,3 @@ def _sides(rows: Matrix, u: Vector, weight: Vector) -> tuple[Vector, Mask]:
     at = np.abs(margins - 1.0) <= AT_BREAKPOINT
     below = ~at & (margins < 1.0)
     return (weight * below) @ rows, at
-
-
-def _within_budget(task: Task, w: Vector, b: float, box: Vector) -> bool:
-    """Whether the budget's multiplier may be positive: ``L_T(w, b)`` is a budget of this box."""
-    least = BoxModels(task.problem, box).least_loss().value
-    return task.problem.train_loss(w, b) >= task.budget.limit(least) - CERTIFICATE

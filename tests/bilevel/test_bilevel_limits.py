@@ -18,7 +18,7 @@ from milp import solve_milp
 
 from pessimal.bilevel import SOLVERS, solve
 from pessimal.bilevel.backends import Backend, Effort, Handle, SolverResult, find_backend
-from pessimal.bilevel.paper import optimistic_program, pessimistic_program
+from pessimal.bilevel.paper import optimistic_program, pessimistic_program, proved_multiplier_cap
 from pessimal.certificate import certify
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.errors import InvalidInputError, MissingExtraError, SolverError
@@ -225,6 +225,14 @@ def test_every_big_m_states_its_reason_and_no_multiplier_is_unbounded(small: Tun
         assert all(m.reason and np.isfinite(m.value).all() for m in big_ms)
         # Only g, the validation losses, may be as large as it takes.
         assert np.isinf(program.program.upper).sum() == small.n_val
+
+
+def test_the_slack_of_the_budget_caps_its_multiplier() -> None:
+    problem = TuningProblem([[-1.0], [1.0], [0.0]], [-1, 1, 1], [[1.0]], [1])
+    everyone = np.array([True])
+    assert proved_multiplier_cap(problem, Budget(), everyone) == np.inf
+    # |x·w| ≤ 1 and |b| ≤ 2, so that a hinge is at most 4; the slack is 0.5.
+    assert proved_multiplier_cap(problem, Budget(delta=0.5), everyone) == 8.0
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -22,13 +22,7 @@ BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#666666"
 
 
 def literal(text: str) -> str:
-    r"""Return text for a figure: dollar signs make no formula, what does not print is a "?".
-
-    Examples
-    --------
-    >>> print(literal("a$b\x1b"))
-    a\$b?
-    """
+    """Return text for a figure: dollar signs make no formula, a "?" is what does not print."""
     shown = (letter if letter.isprintable() else "?" for letter in text)
     return "".join(shown).replace("$", r"\$")
 

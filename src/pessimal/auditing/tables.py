@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -45,12 +44,14 @@ def read_study(
     limits = feature_vector("box", box, TuningProblem(*data).n_features)
     # A tuned box can be 0 everywhere, which leaves the constant models; a problem's limits cannot.
     problem = TuningProblem(*data, upper=limits if limits.any() else 1.0)
+    numbered = [f"x{j}" for j in range(problem.n_features)]
+    names = X_train.columns if isinstance(X_train, pd.DataFrame) else numbered
     return Study(
         problem=problem,
         box=limits,
         classes=classes,
         labels=column("y_val", y_val),
-        feature_names=_feature_names(X_train, problem.n_features),
+        feature_names=tuple(map(str, names)),
         index=X_val.index if isinstance(X_val, pd.DataFrame) else pd.RangeIndex(problem.n_val),
     )
 
@@ -75,18 +76,10 @@ def through_steps(pipeline: Pipeline, X: ArrayLike) -> Any:
 
 
 def _require_same_columns(X_train: ArrayLike, X_val: ArrayLike) -> None:
-    if not (isinstance(X_train, pd.DataFrame) and isinstance(X_val, pd.DataFrame)):
-        return
-    train, val = list(X_train.columns), list(X_val.columns)
+    train, val = (list(X.columns) if isinstance(X, pd.DataFrame) else [] for X in (X_train, X_val))
     if len(train) == len(val) and train != val:
         first = next(k for k, names in enumerate(zip(train, val, strict=True)) if len({*names}) > 1)
         raise InvalidInputError(
             f"X_val has column {val[first]!r} where X_train has {train[first]!r}; "
             "pass the same columns in the same order"
         )
-
-
-def _feature_names(X: ArrayLike, n_features: int) -> tuple[str, ...]:
-    if isinstance(X, pd.DataFrame):
-        return tuple(str(name) for name in X.columns)
-    return tuple(f"x{j}" for j in np.arange(n_features))

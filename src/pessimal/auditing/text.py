@@ -93,15 +93,13 @@ def _ambiguity(report: AuditReport) -> str:
     n, negative, positive = report.n_val, *report.classes
     found, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
     disagree = f"some of these models say {negative!s} and others {positive!s}"
+    some = f"for {found} of {n} validation points {disagree}"
     if unknown:
         shares = f"at least {report.ambiguity:.1%}, at most {report.ambiguity_bound:.1%}"
-        some = f"for {found} of {n} validation points {disagree}"
         none = f"no models were found that disagree on one of the {n} validation points"
         return f"Ambiguity {shares}: {some if found else none}; for {unknown} it is not known."
-    if found:
-        return f"Ambiguity {report.ambiguity:.1%}: for {found} of {n} validation points {disagree}."
     agree = f"these models agree on the class of each of the {n} validation points"
-    return f"Ambiguity {report.ambiguity:.1%}: {agree}."
+    return f"Ambiguity {report.ambiguity:.1%}: {some if found else agree}."
 
 
 def _discrepancy(report: AuditReport) -> str:

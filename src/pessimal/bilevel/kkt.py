@@ -32,14 +32,7 @@ Limits = Mapping[str, tuple[Vector, Vector]]
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """A vector ``Σ coefficients[name]·name + constant`` in named vectors of variables.
-
-    Examples
-    --------
-    >>> margin = Affine({"w": np.array([[2.0, 1.0]])}, np.array([-1.0]))
-    >>> margin({"w": np.array([1.0, 3.0])}).tolist()
-    [4.0]
-    """
+    """A vector ``Σ coefficients[name]·name + constant`` in named vectors of variables."""
 
     coefficients: Mapping[str, Any]
     constant: Vector
@@ -65,14 +58,13 @@ def linear_program(
     equations = np.arange(len(constant)) >= len(constant) - sum(map(len, zero))
     lower, upper = (np.concatenate(side) for side in zip(*limits.values(), strict=True))
     sizes = {name: len(low) for name, (low, _) in limits.items()}
+    blocks = [
+        [csr_array(f.coefficients.get(name, (len(f), n))) for name, n in sizes.items()]
+        for f in functions
+    ]
     return LinearProgram(
         cost=np.concatenate([cost.get(name, np.zeros(n)) for name, n in sizes.items()]),
-        matrix=block_array(
-            [
-                [csr_array(f.coefficients.get(name, (len(f), n))) for name, n in sizes.items()]
-                for f in functions
-            ]
-        ),
+        matrix=block_array(blocks),
         row_lower=-constant,
         row_upper=np.where(equations, -constant, np.inf),
         lower=lower,
@@ -96,9 +88,8 @@ class InnerProgram:
         """Return ``κ·cost − Aᵀ·π`` of inner variables."""
         reduced = {}
         for x, cost in variables.items():
-            rows = {pi: a.coefficients for pi, a in self.rows.items() if x in a.coefficients}
-            of_rows = {pi: -coefficients[x].T for pi, coefficients in rows.items()}
-            reduced[x] = Affine({KAPPA: cost[:, None], **of_rows}, np.zeros(len(cost)))
+            rows = {pi: -a.coefficients[x].T for pi, a in self.rows.items() if x in a.coefficients}
+            reduced[x] = Affine({KAPPA: cost[:, None], **rows}, np.zeros(len(cost)))
         return reduced
 
 
@@ -128,17 +119,7 @@ class KKT:
 
 
 def kkt(inner: InnerProgram) -> KKT:
-    """Write down the conditions under which an inner program is solved.
-
-    Examples
-    --------
-    Least x ≥ 0 with x ≥ y: x = y or the multiplier of that row is 0; x = 0 or its reduced cost is.
-
-    >>> one = np.ones((1, 1))
-    >>> row = Affine({"x": one, "y": -one}, np.zeros(1))
-    >>> list(kkt(InnerProgram({}, {"x": np.ones(1)}, {"pi": row})).complementarities)
-    ['pi', 'x']
-    """
+    """Write down the conditions under which an inner program is solved."""
     reduced = inner.reduced_costs(inner.nonnegative)
 
     def variable(name: str, size: int) -> Affine:

@@ -36,7 +36,7 @@ import numpy as np
 from scipy.sparse import eye_array
 
 from pessimal.bilevel.kkt import Affine, InnerProgram, Limits
-from pessimal.bilevel.single_level import BigM, SingleLevel, single_level
+from pessimal.bilevel.single_level import BigM, BigMs, SingleLevel, single_level
 from pessimal.near_optimal import least_loss
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, hinge
 from pessimal.tolerances import LP_FEASIBILITY
@@ -45,20 +45,11 @@ Range = tuple[float, float]
 
 
 def optimistic_program(problem: TuningProblem) -> SingleLevel:
-    """Write eq. (prob:optim-hinge) as one MILP.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [2.0]], [-1, 1], [[1.5]], [1])
-    >>> program = optimistic_program(problem)
-    >>> list(program.conditions.complementarities), int(program.program.integer.sum())
-    (['beta', 'mu_plus', 'mu_minus', 'xi'], 6)
-    """
+    """Write eq. (prob:optim-hinge) as one MILP."""
     weight = problem.train_weight
     b_max = intercept_bound(problem, problem.X_train)
     xi_max, surplus_max = _hinge_bounds(problem, problem.X_train, b_max)
     beta_max = BigM(weight, "stationarity in ξ: β ≤ weight")
-    mu = _box_bounds(problem, weight @ np.abs(problem.X_train))
     return single_level(
         cost={"g": problem.val_weight},
         limits=_limits(problem, b_max, xi_max),
@@ -70,8 +61,7 @@ def optimistic_program(problem: TuningProblem) -> SingleLevel:
         ),
         big_m={
             "beta": (beta_max, surplus_max),
-            "mu_plus": mu,
-            "mu_minus": mu,
+            **_box_bounds(problem, weight @ np.abs(problem.X_train)),
             "xi": (beta_max, xi_max),
         },
     )
@@ -83,14 +73,6 @@ def pessimistic_program(
     """Write the single-level form of eq. (A-RPBL-hyper) for a range of (κ, λ) as one MILP.
 
     The outer level holds a copy (ŵ, b̂, ξ̂) of the training problem, whose loss is the budget.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [2.0]], [-1, 1], [[1.5]], [1])
-    >>> flipped = np.array([True])
-    >>> program = pessimistic_program(problem, Budget(0.2), flipped, (1.0, 1.0), (0.0, 10.0))
-    >>> program.big_m["alpha"][0].reason
-    'stationarity in v: α ≤ κ·weight'
     """
     X_T, X_f = problem.X_train, problem.X_val[flipped]
     weight_T, weight_f = problem.train_weight, problem.flipped_weight(flipped)
@@ -100,7 +82,6 @@ def pessimistic_program(
     alpha_max = BigM(kappa[1] * weight_f, "stationarity in v: α ≤ κ·weight")
     beta_max = BigM(lam[1] * weight_T, "stationarity in ξ: β ≤ λ·weight")
     slope = lam[1] * (weight_T @ np.abs(X_T)) + kappa[1] * (weight_f @ np.abs(X_f))
-    mu = _box_bounds(problem, slope)
     # With λ = 0 the copy may be (w, b) itself, which leaves ε·L_T + δ of the budget unused.
     unused_max = BigM(
         np.array([budget.epsilon * (weight_T @ xi_max.value) + budget.delta]),
@@ -125,8 +106,7 @@ def pessimistic_program(
         big_m={
             "alpha": (alpha_max, v_surplus),
             "beta": (beta_max, xi_surplus),
-            "mu_plus": mu,
-            "mu_minus": mu,
+            **_box_bounds(problem, slope),
             "lam": (BigM(np.array(lam[1:]), "end of the range of λ"), unused_max),
             "v": (alpha_max, v_max),
             "xi": (beta_max, xi_max),
@@ -166,16 +146,7 @@ def response_at(
 
 
 def proved_multiplier_cap(problem: TuningProblem, budget: Budget, flipped: Mask) -> float:
-    """Return a proved bound on the multiplier λ of the budget row, infinite without slack.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0], [0.0]], [-1, 1, 1], [[1.0]], [1])
-    >>> proved_multiplier_cap(problem, Budget(), np.array([True]))
-    inf
-    >>> proved_multiplier_cap(problem, Budget(delta=0.5), np.array([True]))
-    8.0
-    """
+    """Return a proved bound on the multiplier λ of the budget row, infinite without slack."""
     least = max(0.0, least_loss(problem, problem.upper).value - LP_FEASIBILITY)
     slack = budget.epsilon * least + budget.delta
     if slack <= LP_FEASIBILITY:
@@ -200,12 +171,11 @@ def _hinge_bounds(problem: TuningProblem, X: Matrix, b_max: float) -> tuple[BigM
     )
 
 
-def _box_bounds(problem: TuningProblem, slope: Vector) -> tuple[BigM, BigM]:
+def _box_bounds(problem: TuningProblem, slope: Vector) -> BigMs:
     """Bound μ by the steepest slope of ``κ·F + λ·L_T`` in each weight, and the slack of the box."""
-    return (
-        BigM(slope, "the stationarity row with every multiplier at its bound"),
-        BigM(2.0 * problem.upper, "|w| ≤ w̄ ≤ upper"),
-    )
+    mu = BigM(slope, "the stationarity row with every multiplier at its bound")
+    slack = BigM(2.0 * problem.upper, "|w| ≤ w̄ ≤ upper")
+    return {"mu_plus": (mu, slack), "mu_minus": (mu, slack)}
 
 
 def _hinge_rows(slack: str, X: Matrix, y: Vector, w: str = "w", b: str = "b") -> Affine:

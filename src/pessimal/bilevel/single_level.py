@@ -61,23 +61,6 @@ def single_level(
     `cost` is the outer objective, 0 where none is given, and `outer` the outer constraints ``≥ 0``.
     `limits` are of all outer and inner variables; those of multipliers, by default 0 and their big
     M, and of κ, by default 1 and 1, may be given too.
-
-    Examples
-    --------
-    The largest y in [0, 3] to which least x ≥ 0 with x ≥ y answers with x ≤ 2:
-
-    >>> one, m = np.ones((1, 1)), BigM(np.full(1, 3.0), "by its limits")
-    >>> row = Affine({"x": one, "y": -one}, np.zeros(1))
-    >>> bilevel = single_level(
-    ...     cost={"y": -np.ones(1)},
-    ...     limits={"y": (np.zeros(1), np.full(1, 3.0)), "x": (np.zeros(1), np.full(1, 3.0))},
-    ...     outer=[Affine({"x": -one}, np.full(1, 2.0))],
-    ...     inner=InnerProgram({}, {"x": np.ones(1)}, {"pi": row}),
-    ...     big_m={"pi": (m, m), "x": (m, m)},
-    ... )
-    >>> from pessimal.lp.highs import solve_integer
-    >>> solve_integer(bilevel.program, 10.0).bound
-    -2.0
     """
     conditions = kkt(inner)
     rows, binaries = [*outer, *conditions.nonnegative], {}

@@ -53,16 +53,6 @@ class MilpSolver(BaseSolver):
     Of the pessimistic problem the first program has multipliers λ of the training budget up to
     `multiplier_cap`; the tail program takes the rest, so the cap affects the time and not the
     answer.
-
-    Examples
-    --------
-    >>> from pessimal import TuningProblem
-    >>> problem = TuningProblem([[-2.0], [2.0]], [-1, 1], [[2.0], [-2.0]], [1, -1])
-    >>> for flipped in (None, np.array([True, True])):
-    ...     result = MilpSolver("highs").solve(Task(problem, flipped=flipped), Limits())
-    ...     print(result.status.value, round(problem.val_loss(result.w, result.b), 6))
-    optimal 0.0
-    optimal 0.0
     """
 
     name = "milp"

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from pessimal.cli.audit import audit
-from pessimal.cli.console import BAD_INPUT, FAILED, INTERRUPTED, complain, say_json, say_table
-from pessimal.cli.options import Json
+from pessimal.cli.console import BAD_INPUT, FAILED, INTERRUPTED, complain
+from pessimal.cli.info import info
 from pessimal.cli.predict import predict
 from pessimal.cli.reproduce import report, reproduce
 from pessimal.cli.tune import tune
@@ -28,21 +28,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def info(json: Json = False) -> None:
-    """Say which versions, solvers and data this installation has.
-
-    Example: pessimal info
-    """
-    from pessimal.installation import installation
-
-    found = installation()
-    if json:
-        say_json(found)
-        return
-    for title, facts in found.items():
-        say_table(title, [("what", "found"), *facts.items()])
 
 
 for command in (tune, predict, audit, reproduce, report, info):
@@ -70,13 +55,7 @@ def program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program, by default on the arguments of the process; return the exit code.
-
-    Examples
-    --------
-    >>> main(["tune"])
-    2
-    """
+    """Run the program, by default on the arguments of the process; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a letter of the data shows its code instead.

@@ -50,8 +50,7 @@ def audit(
 
     if delta > 0.0 and box is None:
         raise typer.BadParameter("--delta needs --box; a logistic regression brings its own.")
-    if report is not None:
-        require_writable(report)
+    require_writable(report)
     table = with_labels(read_source(data), target, drop or ())
     audited = audit_table(
         table,

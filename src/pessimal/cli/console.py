@@ -11,54 +11,37 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FAILED = 1
-"""Part of the work failed; what there is is kept."""
-
+FAILED = 1  # part of the work; what there is is kept
 BAD_INPUT = 2
-"""Bad usage or input."""
-
-STOPPED = 3
-"""Stopped at a limit or by Ctrl-C, with a usable result."""
-
-INTERRUPTED = 130
-"""Stopped by Ctrl-C with nothing to show; the number shells use."""
+STOPPED = 3  # at a limit or by Ctrl-C, with a usable result
+INTERRUPTED = 130  # by Ctrl-C, with nothing to show; the number shells use
 
 
 def printable(text: object) -> str:
-    r"""Return text with everything that does not print written as an escape.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31m\nb")
-    'a\\x1b[31m\\nb'
-    """
+    """Return text with everything that does not print written as an escape."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in str(text)
     )
 
 
-def say(text: str = "", *, style: str = "") -> None:
-    """Print a paragraph to standard output, wrapped to a terminal, in one line to a pipe."""
-    _print(text, style, stderr=False)
-
-
-def tell(text: str) -> None:
-    """Print what is not part of the result, to standard error."""
-    _print(text, "", stderr=True)
-
-
-def complain(message: str) -> None:
-    """Print an error, in one line, to standard error."""
-    tell(f"Error: {' '.join(message.split())}")
-
-
-def _print(text: str, style: str, *, stderr: bool) -> None:
+def say(text: str = "", *, style: str = "", stderr: bool = False) -> None:
+    """Print a paragraph, wrapped to a terminal, in one line to a pipe."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(stderr=stderr, highlight=False)
     console.print(Text(printable(text), style=style), soft_wrap=not console.is_terminal)
+
+
+def tell(text: str) -> None:
+    """Print what is not part of the result, to standard error."""
+    say(text, stderr=True)
+
+
+def complain(message: str) -> None:
+    """Print an error, in one line, to standard error."""
+    tell(f"Error: {' '.join(message.split())}")
 
 
 def say_table(title: str, rows: Sequence[Sequence[object]]) -> None:
@@ -70,12 +53,11 @@ def say_table(title: str, rows: Sequence[Sequence[object]]) -> None:
 
     say(title, style="bold")
     table = Table(box=ASCII2)
-    name, *numbers = (Text(printable(cell)) for cell in rows[0])
-    table.add_column(name, overflow="fold")
-    for number in numbers:
-        table.add_column(number, justify="right", overflow="fold")
-    for row in rows[1:]:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+    header, *body = ([Text(printable(cell)) for cell in row] for row in rows)
+    for place, cell in enumerate(header):
+        table.add_column(cell, justify="right" if place else "left", overflow="fold")
+    for row in body:
+        table.add_row(*row)
     Console(highlight=False).print(table)
 
 

@@ -31,8 +31,7 @@ def predict(
     from pessimal.tabular import read_source
     from pessimal.workflows import read_model
 
-    if out is not None:
-        require_writable(out)
+    require_writable(out)
     tuned = read_model(model)
     frame = read_source(data).frame
     predicted = tuned.predict(frame.set_axis(range(1, len(frame) + 1), axis=0))

@@ -77,9 +77,8 @@ def tune(
         raise typer.BadParameter(f"{option} belongs to the pessimistic view.")
     if groups == "one" and inner != "exact":
         raise typer.BadParameter("--groups one needs --inner exact.")
-    for path in (out, report):
-        if path is not None:
-            require_writable(path)
+    require_writable(out)
+    require_writable(report)
     table = with_labels(read_source(data), target, drop or ())
     run = tune_table(
         table,

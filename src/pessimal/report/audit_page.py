@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from pessimal.problem import Vector
 from pessimal.report.page import Plot, Section, Table, write_page
 from pessimal.tolerances import OPTIMAL_GAP
 
-_LONGEST_NAME = 32
-
 # In inches: a phone shows a figure of this width as a whole, and its letters can be read.
 _WIDTH = 5.6
 
@@ -30,40 +27,20 @@ _MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
     """Write the page of an audit to a file; `data` is what to call the table."""
     guaranteed, *others = audit_sections(report, (scope(report),))
-    models = {
-        "best loss": report.best_loss.coef,
-        report.reference.name: report.reference.coef,
-        "worst loss": report.worst_loss.coef,
-    }
     sections = [
         guaranteed,
         *([Section("Rows, columns and box", report.notes)] if report.notes else []),
         *others,
-        coefficients(report.feature_names, report.box, models),
+        coefficients(report, report.feature_names, report.reference.name, report.reference.coef),
         computed({"data": data}),
     ]
-    write_figures_page(path, f"Audit of {data}", report.guarantee, sections)
-
-
-def write_figures_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
-    """Write a page whose figures hold names in any script."""
-    with warnings.catch_warnings():
-        # The font of the figures lacks some scripts; the names are in the tables as well.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        write_page(path, title, lead, sections)
+    write_page(path, f"Audit of {data}", report.guarantee, sections)
 
 
 def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
     """Return the sections that every page with an audit has.
 
     The opening says which models the guarantee is about.
-
-    Examples
-    --------
-    >>> from pessimal import audit
-    >>> report = audit([[-1.0], [1.0]], ["no", "yes"], [[0.5], [-2.0]], ["yes", "no"], delta=0.5)
-    >>> [section.title for section in audit_sections(report, ("All models.",))]
-    ['What is guaranteed', 'If training may be worse', 'Every validation row']
     """
     return [_guaranteed(report, opening), _against_epsilon(report), _scores(report)]
 
@@ -122,12 +99,17 @@ def _against_epsilon(report: AuditReport) -> Section:
         "is the ε asked for; shading above the worst model is what time did not allow to exclude.",
         draw,
     )
+    shares = np.stack([curve.worst_error, curve.worst_error_bound])
+    wrong = np.rint(shares * report.n_val).astype(int)
     columns = {
         "ε": curve.epsilons,
         "best loss": curve.best_loss,
         "worst loss": curve.worst_loss,
         "at most": curve.worst_loss_bound,
-        "most rows wrong": _most_wrong(report),
+        # A range where it is not settled.
+        "most rows wrong": [
+            str(a) if a == b else f"{a} to {b}" for a, b in zip(*wrong, strict=True)
+        ],
     }
     numbers = Table(
         "losses",
@@ -136,13 +118,6 @@ def _against_epsilon(report: AuditReport) -> Section:
         pd.DataFrame(columns),
     )
     return Section("If training may be worse", tuple(text), (plot, numbers))
-
-
-def _most_wrong(report: AuditReport) -> list[str]:
-    """Return the largest number of wrong rows at each ε, as a range where it is not settled."""
-    shares = (report.curve.worst_error, report.curve.worst_error_bound)
-    found, bound = (np.rint(share * report.n_val).astype(int) for share in shares)
-    return [str(a) if a == b else f"{a} to {b}" for a, b in zip(found, bound, strict=True)]
 
 
 def _scores(report: AuditReport) -> Section:
@@ -177,9 +152,11 @@ def _scores(report: AuditReport) -> Section:
 
 
 def coefficients(
-    names: Sequence[str], box: Vector, models: Mapping[str, Vector], note: str = ""
+    report: AuditReport, names: Sequence[str], chosen: str, coef: Vector, note: str = ""
 ) -> Section:
-    """Show the coefficients of some models inside their box."""
+    """Show the coefficients of the best, a chosen and the worst model inside their box."""
+    box, best, worst = report.box, report.best_loss, report.worst_loss
+    models = {"best loss": best.coef, chosen: coef, "worst loss": worst.coef}
 
     def draw() -> Figure:
         figure = Figure(figsize=(_WIDTH, 1.5 + 0.26 * len(names)), layout="constrained")
@@ -190,11 +167,12 @@ def coefficients(
         place = np.arange(len(names))
         axes.barh(place, 2 * box, left=-box, color=GREY, alpha=0.2, height=0.7, label="box")
         # Of different sizes, to be told apart where they meet.
-        for (name, coef), (mark, size, color) in zip(models.items(), _MARKS, strict=True):
-            (line,) = axes.plot(coef, place, mark, color=color, fillstyle="none")
+        for (name, shown), (mark, size, color) in zip(models.items(), _MARKS, strict=True):
+            (line,) = axes.plot(shown, place, mark, color=color, fillstyle="none")
             line.set(markersize=size, label=literal(name))
         axes.axvline(0.0, color=GREY, linewidth=1.0)
-        axes.set_yticks(place, [literal(_shortened(name)) for name in names])
+        short = [f"{name[:31]}…" if len(name) > 32 else name for name in names]
+        axes.set_yticks(place, [literal(name) for name in short])
         axes.invert_yaxis()
         axes.locator_params(axis="x", nbins=5)
         axes.set_xlabel("weight of the standardised feature")
@@ -221,7 +199,3 @@ def computed(facts: Mapping[str, object]) -> Section:
     )
     versions = Table("computed", "Settings and versions.", frame)
     return Section("How it was computed", (text,), (versions,))
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

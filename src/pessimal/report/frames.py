@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
-from numbers import Integral, Real
+from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_any_real_numeric_dtype, is_bool, is_float, is_scalar
 
-NOTHING = "–"
-"""Where there is no value."""
-
+_NOTHING = "–"
 _WRITTEN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "`": "\\`"})
 
 
@@ -22,18 +19,7 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_text(frame: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return header and rows, every value in words or rounded.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"size": [5, 10], "accuracy": [0.91234, None]})
-    >>> frame["proved"] = [True, False]
-    >>> for line in table_text(frame):
-    ...     print(line)
-    ('size', 'accuracy', 'proved')
-    ('5', '0.912', 'yes')
-    ('10', '–', 'no')
-    """
+    """Return header and rows, every value in words or rounded."""
     frame = flat(frame)
     header = tuple(_heading(column) for column in frame.columns)
     # Column by column: across a row pandas would turn whole numbers into floats.
@@ -43,24 +29,12 @@ def table_text(frame: pd.DataFrame) -> list[tuple[str, ...]]:
 
 def numeric_columns(frame: pd.DataFrame) -> frozenset[int]:
     """Return the places of the columns that hold numbers."""
-    dtypes = flat(frame).dtypes
-    return frozenset(
-        place
-        for place, dtype in enumerate(dtypes)
-        if is_numeric_dtype(dtype) and not is_bool_dtype(dtype)
-    )
+    dtypes = enumerate(flat(frame).dtypes)
+    return frozenset(place for place, dtype in dtypes if is_any_real_numeric_dtype(dtype))
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
-    r"""Write a frame as a table in Markdown; no value can break out of its cell.
-
-    Examples
-    --------
-    >>> print(markdown_table(pd.DataFrame({"a|b": ["<b>"], "n": [1.5]})), end="")
-    | a\|b | n |
-    | --- | ---: |
-    | &lt;b> | 1.500 |
-    """
+    r"""Write a frame as a table in Markdown; no value can break out of its cell."""
     header, *body = table_text(frame)
     return markdown(header, body, numeric_columns(frame))
 
@@ -78,21 +52,15 @@ def _heading(column: object) -> str:
     return " ".join(map(str, column)) if isinstance(column, tuple) else str(column)
 
 
-def _value(value: object) -> str:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return NOTHING
-    if isinstance(value, bool) or type(value).__name__ == "bool":  # Python's and NumPy's
+def _value(value: Any) -> str:
+    if is_scalar(value) and pd.isna(value):
+        return _NOTHING
+    if is_bool(value):
         return "yes" if value else "no"
-    if isinstance(value, Real) and not isinstance(value, Integral):
-        return _number(float(value))
+    if is_float(value):
+        tiny = 0.0 < abs(value) < 0.0005
+        return f"{value:.1e}" if tiny else f"{value + 0.0:.3f}"  # no minus before a zero
     return str(value)
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return NOTHING
-    tiny = 0.0 < abs(value) < 0.0005
-    return f"{value:.1e}" if tiny else f"{value + 0.0:.3f}"  # no minus before a zero
 
 
 def _safe(word: str) -> str:

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from pessimal.report.audit_page import audit_sections, coefficients, computed, write_figures_page
-from pessimal.report.page import Section, Table
+from pessimal.report.audit_page import audit_sections, coefficients, computed
+from pessimal.report.page import Section, Table, write_page
 from pessimal.tolerances import CERTIFICATE
 from pessimal.workflows import TuningRun, words
 
 
 def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
     """Write the page of a tuning run to a file; `data` is what to call the table."""
-    title = f"{run.settings.view.capitalize()} tuning on {data}"
-    write_figures_page(path, title, run.model.guarantee, tuning_sections(run, data))
-
-
-def tuning_sections(run: TuningRun, data: str) -> list[Section]:
-    """Return the sections of the page, in order."""
     opening = (words.trains_well(run), words.search_ended(run), *run.audit.notes)
     guaranteed, *others = audit_sections(run.audit, opening)
-    return [
+    sections = [
         guaranteed,
         *_comparison(run),
         *others,
@@ -32,20 +25,18 @@ def tuning_sections(run: TuningRun, data: str) -> list[Section]:
         Section("Rows and columns", (words.rows_used(run), *run.notes)),
         computed({"data": data, **run.model.facts}),
     ]
+    title = f"{run.settings.view.capitalize()} tuning on {data}"
+    write_page(path, title, run.model.guarantee, sections)
 
 
 def _limits(run: TuningRun) -> Section:
-    models = {
-        "best loss": run.audit.best_loss.coef,
-        "the model that predicts": run.weights,
-        "worst loss": run.audit.worst_loss.coef,
-    }
     note = (
         "The tuned box limits the weight of every standardised feature. Inside it lie the model "
         "that predicts, trained on all rows that were not held out, and the best and the worst on "
         "the validation rows of the models that train well."
     )
-    return coefficients(run.model.encoder.feature_names, np.array(run.model.box), models, note)
+    names = run.model.encoder.feature_names
+    return coefficients(run.audit, names, "the model that predicts", run.weights, note)
 
 
 def _comparison(run: TuningRun) -> list[Section]:

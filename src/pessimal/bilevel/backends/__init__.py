@@ -25,13 +25,7 @@ SOLVERS: dict[str, Callable[[], Backend]] = {
 
 
 def find_backend(name: str) -> Backend:
-    """Return the solver of that name, or say what is accepted or missing.
-
-    Examples
-    --------
-    >>> find_backend("highs").name.split()[0]
-    'HiGHS'
-    """
+    """Return the solver of that name, or say what is accepted or missing."""
     if name not in SOLVERS:
         raise InvalidInputError(f"solver is {name!r}; pass one of {', '.join(map(repr, SOLVERS))}")
     return SOLVERS[name]()

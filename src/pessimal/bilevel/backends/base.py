@@ -11,7 +11,7 @@ import _thread
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,10 +65,12 @@ class Handle:
 class Backend(ABC):
     """A mixed-integer solver that is installed; making one raises `MissingExtraError` otherwise.
 
-    `name` is its name and version.
+    `name` is its name and version; `ends` and `infeasible` are its words for how it ended.
     """
 
     name: str
+    ends: Mapping[Any, Status]
+    infeasible: Collection[Any]
 
     @abstractmethod
     def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
@@ -92,6 +94,12 @@ class Backend(ABC):
             # An end the backend does not know, such as a numerical failure: no bound to trust.
             return replace(result, bound=-math.inf)
         return result
+
+    def result(self, end: Any, x: Vector | None, bound: float, nodes: float) -> SolverResult:
+        """Say in our words what the solver found."""
+        if end in self.infeasible:
+            return SolverResult.infeasible(int(nodes))
+        return SolverResult(x, float(bound), self.ends.get(end, Status.NOT_PROVED), int(nodes))
 
 
 def _run(handle: Handle) -> bool:

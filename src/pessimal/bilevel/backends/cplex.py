@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
@@ -20,7 +18,8 @@ class Cplex(Backend):
         self._cplex = import_extra("cplex", "solvers")
         model = self._cplex.Cplex()
         self.name, ends = f"CPLEX {model.get_version()}", model.solution.status
-        self._status = {
+        self.infeasible = (ends.MIP_infeasible, ends.MIP_infeasible_or_unbounded)
+        self.ends = {
             ends.MIP_optimal: Status.OPTIMAL,
             ends.optimal_tolerance: Status.OPTIMAL,
             ends.MIP_time_limit_feasible: Status.TIME_LIMIT,
@@ -60,16 +59,12 @@ class Cplex(Backend):
                 rhs=limits.tolist(),
             )
         aborter = model.use_aborter(self._cplex.Aborter())
-        return Handle(model, model.solve, aborter.abort, lambda: self._read(model))
 
-    def _read(self, model: Any) -> SolverResult:
-        solution, ends = model.solution, model.solution.status
-        status, nodes = solution.get_status(), int(solution.progress.get_num_nodes_processed())
-        if status in (ends.MIP_infeasible, ends.MIP_infeasible_or_unbounded):
-            return SolverResult.infeasible(nodes)
-        return SolverResult(
-            x=np.array(solution.get_values()) if solution.is_primal_feasible() else None,
-            bound=float(solution.MIP.get_best_objective()),
-            status=self._status.get(status, Status.NOT_PROVED),
-            nodes=nodes,
-        )
+        def read() -> SolverResult:
+            solution = model.solution
+            x = np.array(solution.get_values()) if solution.is_primal_feasible() else None
+            bound = solution.MIP.get_best_objective()
+            nodes = solution.progress.get_num_nodes_processed()
+            return self.result(solution.get_status(), x, bound, nodes)
+
+        return Handle(model, model.solve, aborter.abort, read)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
@@ -20,7 +18,8 @@ class Gurobi(Backend):
         self._gurobipy = import_extra("gurobipy", "solvers")
         self.name = f"Gurobi {'.'.join(map(str, self._gurobipy.gurobi.version()))}"
         ends = self._gurobipy.GRB
-        self._status = {
+        self.infeasible = (ends.INFEASIBLE, ends.INF_OR_UNBD)
+        self.ends = {
             ends.OPTIMAL: Status.OPTIMAL,
             ends.TIME_LIMIT: Status.TIME_LIMIT,
             ends.NODE_LIMIT: Status.NODE_LIMIT,
@@ -51,15 +50,11 @@ class Gurobi(Backend):
         )
         for matrix, sense, limits in row_groups(program):
             model.addMConstr(matrix, x, sense, limits)
-        return Handle(model, model.optimize, model.terminate, lambda: self._read(model))
 
-    def _read(self, model: Any) -> SolverResult:
-        ends, nodes = self._gurobipy.GRB, int(model.NodeCount)
-        if model.Status in (ends.INFEASIBLE, ends.INF_OR_UNBD):
-            return SolverResult.infeasible(nodes)
-        return SolverResult(
-            x=np.array(model.X) if model.SolCount else None,
-            bound=float(model.ObjBound),
-            status=self._status.get(model.Status, Status.NOT_PROVED),
-            nodes=nodes,
-        )
+        def read() -> SolverResult:
+            x = np.array(model.X) if model.SolCount else None
+            # An infeasible program without integers has no bound.
+            bound = getattr(model, "ObjBound", -np.inf)
+            return self.result(model.Status, x, bound, model.NodeCount)
+
+        return Handle(model, model.optimize, model.terminate, read)

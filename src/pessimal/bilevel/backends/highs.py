@@ -11,29 +11,26 @@ from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult
 from pessimal.lp.highs import IntegerProgram, LinearProgram
 from pessimal.solution import Status
 
-_STATUS = {
-    Ends.kOptimal: Status.OPTIMAL,
-    Ends.kTimeLimit: Status.TIME_LIMIT,
-    Ends.kSolutionLimit: Status.NODE_LIMIT,  # so HiGHS calls it
-    Ends.kInterrupt: Status.INTERRUPTED,
-}
-
 
 class Highs(Backend):
     """HiGHS, by the package's own interface."""
 
     def __init__(self) -> None:
         self.name = f"HiGHS {Library().version()}"  # type: ignore[no-untyped-call]
+        self.infeasible = (Ends.kInfeasible, Ends.kUnboundedOrInfeasible)
+        self.ends = {
+            Ends.kOptimal: Status.OPTIMAL,
+            Ends.kTimeLimit: Status.TIME_LIMIT,
+            Ends.kSolutionLimit: Status.NODE_LIMIT,  # so HiGHS calls it
+            Ends.kInterrupt: Status.INTERRUPTED,
+        }
 
     def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
         """Hand a program to the solver."""
         model = IntegerProgram(program, **asdict(effort), stoppable=True)
-        return Handle(model, model.run, model.stop, lambda: _read(model))
 
+        def read() -> SolverResult:
+            found = model.read()
+            return self.result(found.end, found.x, found.bound, found.nodes)
 
-def _read(model: IntegerProgram) -> SolverResult:
-    found = model.read()
-    if found.end in (Ends.kInfeasible, Ends.kUnboundedOrInfeasible):
-        return SolverResult.infeasible(found.nodes)
-    status = _STATUS.get(found.end, Status.NOT_PROVED)
-    return SolverResult(found.x, found.bound, status, found.nodes)
+        return Handle(model, model.run, model.stop, read)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +12,6 @@ from pessimal.errors import import_extra
 from pessimal.lp.highs import LinearProgram
 from pessimal.solution import Status
 
-_STATUS = {
-    "optimal": Status.OPTIMAL,
-    "gaplimit": Status.OPTIMAL,
-    "timelimit": Status.TIME_LIMIT,
-    "totalnodelimit": Status.NODE_LIMIT,
-    "userinterrupt": Status.INTERRUPTED,
-}
-
 
 class Scip(Backend):
     """SCIP; its model is a ``pyscipopt.Model``."""
@@ -28,6 +19,14 @@ class Scip(Backend):
     def __init__(self) -> None:
         self._pyscipopt = import_extra("pyscipopt", "solvers")
         self.name = f"SCIP {self._pyscipopt.Model().version()}"
+        self.infeasible = ("infeasible", "inforunbd")
+        self.ends = {
+            "optimal": Status.OPTIMAL,
+            "gaplimit": Status.OPTIMAL,
+            "timelimit": Status.TIME_LIMIT,
+            "totalnodelimit": Status.NODE_LIMIT,
+            "userinterrupt": Status.INTERRUPTED,
+        }
 
     def prepare(self, program: LinearProgram, effort: Effort) -> Handle:
         """Hand a program to the solver."""
@@ -58,18 +57,10 @@ class Scip(Backend):
             for row, values, limit in zip(lists.rows, lists.data, limits, strict=True):
                 terms = (a * columns[j] for j, a in zip(row, values, strict=True))
                 model.addCons(relation[sense](self._pyscipopt.quicksum(terms), limit))
-        return Handle(
-            model, model.optimizeNogil, model.interruptSolve, lambda: self._read(model, columns)
-        )
 
-    def _read(self, model: Any, columns: list[Any]) -> SolverResult:
-        status, nodes = model.getStatus(), int(model.getNTotalNodes())
-        if status in ("infeasible", "inforunbd"):
-            return SolverResult.infeasible(nodes)
-        best = model.getBestSol() if model.getNSols() > 0 else None
-        return SolverResult(
-            x=None if best is None else np.array([best[column] for column in columns]),
-            bound=float(model.getDualbound()),
-            status=_STATUS.get(status, Status.NOT_PROVED),
-            nodes=nodes,
-        )
+        def read() -> SolverResult:
+            best = model.getBestSol() if model.getNSols() > 0 else None
+            x = None if best is None else np.array([best[column] for column in columns])
+            return self.result(model.getStatus(), x, model.getDualbound(), model.getNTotalNodes())
+
+        return Handle(model, model.optimizeNogil, model.interruptSolve, read)
