@@ -51,9 +51,13 @@ class Candidate:
     coef: Vector
     intercept: float
 
+    def correct(self, X: Matrix, y: Vector) -> Mask:
+        """Return which rows have the label, −1 or +1, that the classifier predicts."""
+        return np.asarray(np.where(X @ self.coef + self.intercept > 0.0, 1.0, -1.0) == y)
+
     def accuracy(self, X: Matrix, y: Vector) -> float:
-        """Return the share of rows whose label, −1 or +1, the classifier predicts."""
-        return float(np.mean(np.where(X @ self.coef + self.intercept > 0.0, 1.0, -1.0) == y))
+        """Return the share of rows whose label the classifier predicts."""
+        return float(self.correct(X, y).mean())
 
 
 def candidates(

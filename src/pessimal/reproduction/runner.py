@@ -91,6 +91,9 @@ class RunResult:
 
 Progress = Callable[[Tally], None]
 
+Answer = tuple[str, float] | Failure
+"""What a worker sends back: encoded rows and the seconds they took, or what went wrong."""
+
 
 def run(
     study: Study,
@@ -158,7 +161,8 @@ def run(
     for _ in range(TRIES_ALONE):
         lost = _pass(lost, 1, submit, record)
     for configuration in lost:
-        record.fail(configuration, f"its worker process died in each of {TRIES_ALONE} tries alone")
+        died = f"its worker process died in each of {TRIES_ALONE} tries alone"
+        record.fail(Failure(configuration, died))
     return RunResult(record.tally(), tuple(record.failures), number)
 
 
@@ -221,14 +225,13 @@ class _Record:
             self._lose()
             return False
         except Exception as error:  # the configuration never began: the worker lacks a module, say
-            answer = Answer.of_error(error)
-        if answer.error:
-            self.fail(configuration, answer.error, answer.details)
+            answer = _failure(configuration, error)
+        if isinstance(answer, Failure):
+            self.fail(answer)
             return True
+        rows, seconds = answer
         elapsed = time.perf_counter() - self.started
-        self.store.add(
-            self.number, configuration, answer.rows, seconds=answer.seconds, elapsed=elapsed
-        )
+        self.store.add(self.number, configuration, rows, seconds=seconds, elapsed=elapsed)
         self.done += 1
         self.tell()
         return True
@@ -242,11 +245,11 @@ class _Record:
                 "why. A script that starts a run must guard its code with if __name__ == '__main__'"
             )
 
-    def fail(self, configuration: Configuration, error: str, details: str = "") -> None:
+    def fail(self, failure: Failure) -> None:
         """Remember a configuration that gave no rows."""
-        logger.warning("%s failed: %s", dict(configuration), error)
-        logger.debug("%s", details)
-        self.failures.append(Failure(configuration, error, details))
+        logger.warning("%s failed: %s", dict(failure.configuration), failure.error)
+        logger.debug("%s", failure.details)
+        self.failures.append(failure)
         self.tell()
 
     def tally(self) -> Tally:
@@ -266,25 +269,6 @@ class _Record:
             self.progress(self.tally())
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a worker sends back: encoded rows, or what went wrong.
-
-    Errors travel as text: an exception may not survive the way back.
-    """
-
-    rows: str = ""
-    seconds: float = 0.0
-    error: str = ""
-    details: str = ""
-
-    @classmethod
-    def of_error(cls, error: Exception) -> Answer:
-        """Put an error that is being handled in words."""
-        words = "".join(traceback.format_exception_only(error)).strip()
-        return cls(error=words, details=traceback.format_exc())
-
-
 def compute(
     run: Callable[[Configuration], Sequence[Row]],
     configuration: Configuration,
@@ -302,9 +286,15 @@ def compute(
         with threadpool_limits(1):
             rows = run(configuration)
         _require_no_contradiction(configuration, rows)
-        return Answer(encode(rows), time.perf_counter() - started)
+        return encode(rows), time.perf_counter() - started
     except Exception as error:
-        return Answer.of_error(error)
+        return _failure(configuration, error)
+
+
+def _failure(configuration: Configuration, error: Exception) -> Failure:
+    """Put an error that is being handled in words: an exception may not survive the way back."""
+    words = "".join(traceback.format_exception_only(error)).strip()
+    return Failure(configuration, words, traceback.format_exc())
 
 
 def _require_no_contradiction(configuration: Configuration, rows: Sequence[Row]) -> None:
