@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
 
@@ -151,7 +151,9 @@ def run(
     version = study.version()
     pending = store.pending(study, version)
     number = store.begin(study, version, command=command, environment=describe_environment())
-    record = _Record(study, store, progress, number, len(study.configurations) - len(pending))
+    declared = len(study.configurations)
+    tally = Tally(study.name, declared, declared - len(pending), done=0, failed=0, seconds=0.0)
+    record = _Record(store, progress, number, tally)
     record.tell()
 
     def submit(configuration: Configuration) -> Future[Answer]:
@@ -163,7 +165,7 @@ def run(
     for configuration in lost:
         died = f"its worker process died in each of {TRIES_ALONE} tries alone"
         record.fail(Failure(configuration, died))
-    return RunResult(record.tally(), tuple(record.failures), number)
+    return RunResult(record.tally, tuple(record.failures), number)
 
 
 def _pass(
@@ -201,12 +203,10 @@ def _pass(
 class _Record:
     """Files answers, counts and tells."""
 
-    study: Study
     store: Store
     progress: Progress | None
     number: int
-    stored: int
-    done: int = 0
+    tally: Tally
     lost: int = 0
     failures: list[Failure] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
@@ -232,13 +232,12 @@ class _Record:
         rows, seconds = answer
         elapsed = time.perf_counter() - self.started
         self.store.add(self.number, configuration, rows, seconds=seconds, elapsed=elapsed)
-        self.done += 1
-        self.tell()
+        self.tell(done=self.tally.done + 1)
         return True
 
     def _lose(self) -> None:
         self.lost += 1
-        if not (self.done or self.failures) and self.lost >= LOST_BEFORE_GIVING_UP:
+        if not (self.tally.done or self.failures) and self.lost >= LOST_BEFORE_GIVING_UP:
             raise PessimalError(
                 f"{self.lost} configurations were lost with their worker processes and none was "
                 "answered, so the workers cannot even start; their messages on standard error say "
@@ -250,23 +249,14 @@ class _Record:
         logger.warning("%s failed: %s", dict(failure.configuration), failure.error)
         logger.debug("%s", failure.details)
         self.failures.append(failure)
-        self.tell()
+        self.tell(failed=len(self.failures))
 
-    def tally(self) -> Tally:
-        """Count."""
-        return Tally(
-            study=self.study.name,
-            configurations=len(self.study.configurations),
-            stored=self.stored,
-            done=self.done,
-            failed=len(self.failures),
-            seconds=time.perf_counter() - self.started,
-        )
-
-    def tell(self) -> None:
+    def tell(self, **counts: int) -> None:
         """Say how far the run has come."""
+        seconds = time.perf_counter() - self.started
+        self.tally = replace(self.tally, seconds=seconds, **counts)
         if self.progress is not None:
-            self.progress(self.tally())
+            self.progress(self.tally)
 
 
 def compute(

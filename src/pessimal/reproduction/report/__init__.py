@@ -29,9 +29,6 @@ SECTIONS: Mapping[str, Callable[[pd.DataFrame], Sequence[Section]]] = {
 }
 """What turns the rows of each study into its part of the report."""
 
-Studies = Mapping[str, tuple[pd.DataFrame, Summary]]
-"""Rows and summary by the name of the study."""
-
 
 def write_report(folder: str | Path) -> Path:
     """Make tables, figures and one page from the rows stored in a folder.
@@ -119,7 +116,7 @@ def _missing(name: str, summary: Summary) -> str:
     )
 
 
-def _provenance(studies: Studies) -> Section:
+def _provenance(studies: Mapping[str, tuple[pd.DataFrame, Summary]]) -> Section:
     """Say how the rows came about: which commands, on what, in how much time, what is proved."""
     runs = pd.DataFrame(
         {
