@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from matplotlib.image import imread
 from pessimal.errors import InvalidInputError, StorageError
 from pessimal.markup import render
 from pessimal.report import Plot, Section, Table, render_page, write_page
-from pessimal.reproduction import STORE_NAME, Configuration, Store, Study, paper
+from pessimal.reproduction import STORE_NAME, Configuration, Store, Study
 from pessimal.reproduction.report import write_report
 from pessimal.reproduction.store import encode
 
@@ -73,7 +72,7 @@ def fill(folder: Path, n_configurations: int = 4, n_stored: int = 4, name: str =
 
 @pytest.fixture(autouse=True)
 def _toy_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper, "STUDIES", {"toy": SimpleNamespace(sections=toy_sections)})
+    monkeypatch.setattr("pessimal.reproduction.report.SECTIONS", {"toy": toy_sections})
 
 
 class Page(HTMLParser):

@@ -14,7 +14,6 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Never
 
 import pytest
@@ -298,7 +297,7 @@ def _toy_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         with ThreadPoolExecutor(2) as executor:
             yield Workers(executor, 2, "threads")
 
-    monkeypatch.setattr(paper, "STUDIES", {"toy": SimpleNamespace(declare=declare)})
+    monkeypatch.setattr(paper, "STUDIES", {"toy": declare})
     monkeypatch.setattr(paper, "open_workers", threads)
 
 

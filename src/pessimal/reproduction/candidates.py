@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from pessimal.fitted import read_linear_model
+from pessimal.fitted import fitted_best, read_linear_model
 from pessimal.flip import flip_mask
 from pessimal.near_optimal import Extreme, worst_case
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
@@ -51,36 +51,22 @@ class Candidate:
     coef: Vector
     intercept: float
 
+    def correct(self, X: Matrix, y: Vector) -> Mask:
+        """Return which rows have the label, −1 or +1, that the classifier predicts."""
+        return np.asarray(np.where(X @ self.coef + self.intercept > 0.0, 1.0, -1.0) == y)
+
     def accuracy(self, X: Matrix, y: Vector) -> float:
-        """Return the share of rows whose label, −1 or +1, the classifier predicts."""
-        return float(np.mean(np.where(X @ self.coef + self.intercept > 0.0, 1.0, -1.0) == y))
+        """Return the share of rows whose label the classifier predicts."""
+        return float(self.correct(X, y).mean())
 
 
 def candidates(
     problem: TuningProblem, budget: Budget, *, flips: Sequence[str], node_limit: int, exact: bool
 ) -> list[Candidate]:
-    """Tune by both views and evaluate both in the worst case.
+    """Tune by both views and evaluate both in the worst case; `exact` adds the exact one.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    budget : Budget
-        Of the pessimistic view and of the evaluation.
-    flips : sequence of {"all", "margin", "paper"}
-        Rules for the points whose labels are flipped. The first is that of the pessimistic view;
-        the evaluation is made by each.
-    node_limit : int
-        Nodes after which a search returns the best it has, with a valid bound.
-    exact : bool
-        Whether to find the exact worst case of every box too.
-
-    Returns
-    -------
-    list of Candidate
-        With the columns ``model`` ("optimistic", "optimistic evaluated", "pessimistic",
-        "pessimistic evaluated"), ``tie_break``, ``flip``, ``validation_loss`` of the model;
-        ``objective``, ``lower_bound``, ``proved`` and ``nodes`` of the view; ``worst_flip``,
-        ``worst_exact`` and ``worst_exact_bound`` of the box.
+    The first rule of `flips` is that of the pessimistic view; the evaluation is made by each. The
+    budget is that of the pessimistic view and of the evaluation.
     """
     optimistic = solve_optimistic(problem, node_limit=node_limit)
     masks = {
@@ -91,17 +77,15 @@ def candidates(
     return [
         candidate
         for view, solution in (("optimistic", optimistic), ("pessimistic", pessimistic))
-        for tie_break, box in (
-            ("smallest_box", solution.box),
-            ("largest_box", _largest_box(solution)),
-        )
+        for tie_break, box in _boxes(solution).items()
         for candidate in _of_box(view, solution, budget, tie_break, box, masks, exact)
     ]
 
 
-def _largest_box(solution: TuningSolution) -> Vector:
+def _boxes(solution: TuningSolution) -> dict[str, Vector]:
     task = Task(solution.problem, solution.budget, solution.flipped)
-    return largest_box(task, solution.coef, -solution.intercept, solution.box)
+    largest = largest_box(task, solution.coef, -solution.intercept, solution.box)
+    return {"smallest_box": solution.box, "largest_box": largest}
 
 
 def _of_box(
@@ -113,6 +97,10 @@ def _of_box(
     masks: Mapping[str, Mask],
     exact: bool,
 ) -> list[Candidate]:
+    """Return the model of a view and those that its evaluation finds in a box, one for each rule.
+
+    A row says what the model, the view and the box have come to.
+    """
     evaluated = {
         rule: worst_case(solution.problem, box, budget, inner="flip", flip=mask)
         for rule, mask in masks.items()
@@ -144,14 +132,7 @@ def _of_box(
 
 
 def baselines(problem: TuningProblem) -> list[Candidate]:
-    """Fit every baseline on T ∪ V; its name is the column ``model``.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[-2.0], [2.0]], [-1, 1])
-    >>> [fitted.columns["model"] for fitted in baselines(problem)][0]
-    'LogisticRegression()'
-    """
+    """Fit every baseline on T ∪ V; its name is the column ``model``."""
     X = np.vstack([problem.X_train, problem.X_val])
     y = np.append(problem.y_train, problem.y_val)
     estimators = (
@@ -175,5 +156,5 @@ def _fitted(name: str, estimator: Any, X: Matrix, y: Vector) -> Candidate:
         # candidate of seven, and cross-validation judges it as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(X, y)
-    model = read_linear_model(getattr(estimator, "best_estimator_", estimator))
+    model = read_linear_model(fitted_best(estimator))
     return Candidate({"model": name}, model.coef, model.intercept)

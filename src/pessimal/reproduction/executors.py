@@ -36,21 +36,10 @@ class Workers:
 
 @contextmanager
 def open_workers(jobs: int | None = None, cluster: str | None = None) -> Iterator[Workers]:
-    """Open the workers a user asked for.
+    """Open processes on this machine, by default one a core, or the Dask cluster at an address.
 
-    Parameters
-    ----------
-    jobs : int, optional
-        Processes on this machine; by default one a core.
-    cluster : str, optional
-        Address of the scheduler of a Dask cluster, ``tcp://host:port``. Its workers want one
-        thread each, ``dask worker --nthreads 1``: configurations compute, they do not wait.
-
-    Examples
-    --------
-    >>> with open_workers(jobs=1) as workers:
-    ...     workers.executor.submit(abs, -3).result()
-    3
+    A cluster's workers want one thread each, ``dask worker --nthreads 1``: configurations compute,
+    they do not wait.
     """
     if cluster is not None:
         if jobs is not None:

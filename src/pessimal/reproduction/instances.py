@@ -28,13 +28,7 @@ DATA_SETS = tuple(LOADERS)
 
 
 def draw(data: str, n_train: int, n_val: int, seed: int) -> Split:
-    """Draw the instance that a data set's name, two sizes and a seed name.
-
-    Examples
-    --------
-    >>> draw("cancer", n_train=20, n_val=10, seed=0)
-    Split(n_train=20, n_val=10, n_test=225, n_features=9)
-    """
+    """Draw the instance that a data set's name, two sizes and a seed name."""
     return paper_split(LOADERS[data](), n_train, n_val, seed)
 
 
@@ -64,13 +58,6 @@ def evasion(split: Split, radius: float, node_limit: int) -> Evasion:
     """Train the SVM on T and attack the validation rows inside the clean optimistic margin.
 
     A radius of 0 leaves them as they are; the node limit is for the optimistic hyperplane.
-
-    Examples
-    --------
-    >>> clean = draw("diabetes", n_train=20, n_val=20, seed=1)
-    >>> moved = evasion(clean, 0.3, node_limit=10_000).split.X_val - clean.X_val
-    >>> float(np.linalg.norm(moved, axis=1).max().round(6))
-    0.3
     """
     svm = read_linear_model(SVC(kernel="linear").fit(split.X_train, split.y_train))
     if radius == 0.0:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from pessimal.errors import InvalidInputError
+from pessimal.reproduction import studies, transfer
 from pessimal.reproduction.executors import open_workers
 from pessimal.reproduction.runner import Progress, RunResult, run
 from pessimal.reproduction.store import STORE_NAME, Store
@@ -21,35 +20,13 @@ logger = logging.getLogger(__name__)
 Option = str | int | float | Path
 
 
-@dataclass(frozen=True)
-class PaperStudy:
-    """A study by the names of the function that declares it and of the module that reports it.
-
-    They are imported when they are asked for: some need packages that others do without.
-    """
-
-    declaration: str
-    report: str
-
-    def declare(self, **options: object) -> Study:
-        """Declare the study, with ``quick=`` and options of its own."""
-        module, _, function = self.declaration.rpartition(".")
-        found = getattr(import_module(f"pessimal.reproduction.{module}"), function)
-        declared: Study = found(**options)
-        return declared
-
-    def sections(self, rows: Any) -> Any:
-        """Turn the rows of the study, a data frame, into the sections of its report."""
-        return import_module(f"pessimal.reproduction.report.{self.report}").sections(rows)
-
-
-STUDIES: Mapping[str, PaperStudy] = {
-    "limited-data": PaperStudy("studies.limited_data", "limited_data"),
-    "perturbed": PaperStudy("studies.perturbed", "perturbed"),
-    "transfer": PaperStudy("transfer.study", "transfer"),
-    "quality": PaperStudy("studies.quality", "quality"),
+STUDIES: Mapping[str, Callable[..., Study]] = {
+    "limited-data": studies.limited_data,
+    "perturbed": studies.perturbed,
+    "transfer": transfer.study,
+    "quality": studies.quality,
 }
-"""The studies by name; a new one is a line here, its declaration and its report."""
+"""What declares each study, with ``quick=`` and options of its own."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +82,12 @@ def reproduce(
         if name not in STUDIES:
             raise InvalidInputError(f"study {name!r} is not known; pass some of {list(STUDIES)}")
     # All are declared before any is run: what is missing shows at once, not after an hour.
-    studies = {name: STUDIES[name].declare(quick=quick, **options.get(name, {})) for name in names}
+    declared = {name: STUDIES[name](quick=quick, **options.get(name, {})) for name in names}
     results = []
     with Store(Path(out) / STORE_NAME) as store, open_workers(jobs, cluster) as workers:
         logger.info("running %s on %s", ", ".join(names), workers.name)
         executor, in_flight = workers.executor, workers.in_flight
-        for name, study in studies.items():
+        for name, study in declared.items():
             words = _command(name, quick=quick, jobs=jobs, **options.get(name, {}))
             ended = run(study, store, executor, progress, in_flight=in_flight, command=words)
             results.append(ended)

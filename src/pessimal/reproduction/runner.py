@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
 
@@ -91,6 +91,9 @@ class RunResult:
 
 Progress = Callable[[Tally], None]
 
+Answer = tuple[str, float] | Failure
+"""What a worker sends back: encoded rows and the seconds they took, or what went wrong."""
+
 
 def run(
     study: Study,
@@ -148,7 +151,9 @@ def run(
     version = study.version()
     pending = store.pending(study, version)
     number = store.begin(study, version, command=command, environment=describe_environment())
-    record = _Record(study, store, progress, number, len(study.configurations) - len(pending))
+    declared = len(study.configurations)
+    tally = Tally(study.name, declared, declared - len(pending), done=0, failed=0, seconds=0.0)
+    record = _Record(store, progress, number, tally)
     record.tell()
 
     def submit(configuration: Configuration) -> Future[Answer]:
@@ -158,8 +163,9 @@ def run(
     for _ in range(TRIES_ALONE):
         lost = _pass(lost, 1, submit, record)
     for configuration in lost:
-        record.fail(configuration, f"its worker process died in each of {TRIES_ALONE} tries alone")
-    return RunResult(record.tally(), tuple(record.failures), number)
+        died = f"its worker process died in each of {TRIES_ALONE} tries alone"
+        record.fail(Failure(configuration, died))
+    return RunResult(record.tally, tuple(record.failures), number)
 
 
 def _pass(
@@ -197,12 +203,10 @@ def _pass(
 class _Record:
     """Files answers, counts and tells."""
 
-    study: Study
     store: Store
     progress: Progress | None
     number: int
-    stored: int
-    done: int = 0
+    tally: Tally
     lost: int = 0
     failures: list[Failure] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
@@ -221,68 +225,38 @@ class _Record:
             self._lose()
             return False
         except Exception as error:  # the configuration never began: the worker lacks a module, say
-            answer = Answer.of_error(error)
-        if answer.error:
-            self.fail(configuration, answer.error, answer.details)
+            answer = _failure(configuration, error)
+        if isinstance(answer, Failure):
+            self.fail(answer)
             return True
+        rows, seconds = answer
         elapsed = time.perf_counter() - self.started
-        self.store.add(
-            self.number, configuration, answer.rows, seconds=answer.seconds, elapsed=elapsed
-        )
-        self.done += 1
-        self.tell()
+        self.store.add(self.number, configuration, rows, seconds=seconds, elapsed=elapsed)
+        self.tell(done=self.tally.done + 1)
         return True
 
     def _lose(self) -> None:
         self.lost += 1
-        if not (self.done or self.failures) and self.lost >= LOST_BEFORE_GIVING_UP:
+        if not (self.tally.done or self.failures) and self.lost >= LOST_BEFORE_GIVING_UP:
             raise PessimalError(
                 f"{self.lost} configurations were lost with their worker processes and none was "
                 "answered, so the workers cannot even start; their messages on standard error say "
                 "why. A script that starts a run must guard its code with if __name__ == '__main__'"
             )
 
-    def fail(self, configuration: Configuration, error: str, details: str = "") -> None:
+    def fail(self, failure: Failure) -> None:
         """Remember a configuration that gave no rows."""
-        logger.warning("%s failed: %s", dict(configuration), error)
-        logger.debug("%s", details)
-        self.failures.append(Failure(configuration, error, details))
-        self.tell()
+        logger.warning("%s failed: %s", dict(failure.configuration), failure.error)
+        logger.debug("%s", failure.details)
+        self.failures.append(failure)
+        self.tell(failed=len(self.failures))
 
-    def tally(self) -> Tally:
-        """Count."""
-        return Tally(
-            study=self.study.name,
-            configurations=len(self.study.configurations),
-            stored=self.stored,
-            done=self.done,
-            failed=len(self.failures),
-            seconds=time.perf_counter() - self.started,
-        )
-
-    def tell(self) -> None:
+    def tell(self, **counts: int) -> None:
         """Say how far the run has come."""
+        seconds = time.perf_counter() - self.started
+        self.tally = replace(self.tally, seconds=seconds, **counts)
         if self.progress is not None:
-            self.progress(self.tally())
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a worker sends back: encoded rows, or what went wrong.
-
-    Errors travel as text: an exception may not survive the way back.
-    """
-
-    rows: str = ""
-    seconds: float = 0.0
-    error: str = ""
-    details: str = ""
-
-    @classmethod
-    def of_error(cls, error: Exception) -> Answer:
-        """Put an error that is being handled in words."""
-        words = "".join(traceback.format_exception_only(error)).strip()
-        return cls(error=words, details=traceback.format_exc())
+            self.progress(self.tally)
 
 
 def compute(
@@ -302,9 +276,15 @@ def compute(
         with threadpool_limits(1):
             rows = run(configuration)
         _require_no_contradiction(configuration, rows)
-        return Answer(encode(rows), time.perf_counter() - started)
+        return encode(rows), time.perf_counter() - started
     except Exception as error:
-        return Answer.of_error(error)
+        return _failure(configuration, error)
+
+
+def _failure(configuration: Configuration, error: Exception) -> Failure:
+    """Put an error that is being handled in words: an exception may not survive the way back."""
+    words = "".join(traceback.format_exception_only(error)).strip()
+    return Failure(configuration, words, traceback.format_exc())
 
 
 def _require_no_contradiction(configuration: Configuration, rows: Sequence[Row]) -> None:

@@ -39,13 +39,7 @@ NODE_LIMIT, NODE_LIMIT_QUICK = 100_000, 10_000
 
 
 def limited_data(*, quick: bool = False) -> Study:
-    """Declare the study of limited data; `quick` has two instances of each size, not ten.
-
-    Examples
-    --------
-    >>> len(limited_data().configurations), len(limited_data(quick=True).configurations)
-    (320, 64)
-    """
+    """Declare the study of limited data; `quick` has two instances of each size, not ten."""
     seeds = range(2 if quick else 10)
     configurations: tuple[Configuration, ...] = tuple(
         {"data": data, "n_train": n_train, "n_val": n_val, "seed": seed}
@@ -72,11 +66,6 @@ def perturbed(*, quick: bool = False, size: int = SIZE) -> Study:
     """Declare the study of perturbed data, with `size` rows of T and of V.
 
     `quick` has two instances, ε of 0 and 0.2, and a tenth of the nodes.
-
-    Examples
-    --------
-    >>> len(perturbed().configurations), len(perturbed(quick=True).configurations)
-    (120, 16)
     """
     seeds = range(2 if quick else 5)
     return Study("perturbed", _attacked(size, seeds, (0.0, 0.3), quick), run_perturbed)
@@ -105,13 +94,7 @@ def run_perturbed(
 
 
 def quality(*, quick: bool = False, size: int = SIZE) -> Study:
-    """Declare the study of solution quality; `quick` and `size` are those of perturbed data.
-
-    Examples
-    --------
-    >>> len(quality().configurations), len(quality(quick=True).configurations)
-    (180, 12)
-    """
+    """Declare the study of solution quality; `quick` and `size` are those of perturbed data."""
     seeds = range(1 if quick else 5)
     return Study("quality", _attacked(size, seeds, (0.0, 0.3, 0.6), quick), run_quality)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -16,13 +16,18 @@ from pessimal.atomic import write_bytes, write_text
 from pessimal.errors import InvalidInputError, StorageError
 from pessimal.report.frames import flat, markdown_table
 from pessimal.report.page import Plot, Section, Table, figure_bytes, write_page
-from pessimal.reproduction import paper
+from pessimal.reproduction.report import limited_data, perturbed, quality, transfer
 from pessimal.reproduction.store import STORE_NAME, Store, Summary
 
 PAGE_NAME = "index.html"
 
-Studies = Mapping[str, tuple[pd.DataFrame, Summary]]
-"""Rows and summary by the name of the study."""
+SECTIONS: Mapping[str, Callable[[pd.DataFrame], Sequence[Section]]] = {
+    "limited-data": limited_data.sections,
+    "perturbed": perturbed.sections,
+    "transfer": transfer.sections,
+    "quality": quality.sections,
+}
+"""What turns the rows of each study into its part of the report."""
 
 
 def write_report(folder: str | Path) -> Path:
@@ -91,8 +96,8 @@ def _readable(name: str, folder: Path) -> Iterator[None]:
 def _sections(name: str, rows: pd.DataFrame, summary: Summary) -> Sequence[Section]:
     if rows.empty:
         return [Section(name, (_missing(name, summary),))]
-    if name in paper.STUDIES:
-        first, *others = paper.STUDIES[name].sections(rows)
+    if name in SECTIONS:
+        first, *others = SECTIONS[name](rows)
     else:
         words = f"{len(rows)} rows, all of them in tables/{_file_name(name, 'rows')}.csv."
         first, others = Section(name, (words,)), []
@@ -111,7 +116,7 @@ def _missing(name: str, summary: Summary) -> str:
     )
 
 
-def _provenance(studies: Studies) -> Section:
+def _provenance(studies: Mapping[str, tuple[pd.DataFrame, Summary]]) -> Section:
     """Say how the rows came about: which commands, on what, in how much time, what is proved."""
     runs = pd.DataFrame(
         {
@@ -149,14 +154,7 @@ def _provenance(studies: Studies) -> Section:
 
 
 def certified(rows: pd.DataFrame, factors: Sequence[str]) -> str:
-    """Count the configurations whose every answer that can be proved is proved.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"seed": [0, 0, 1, 1], "proved": [True, None, True, False]})
-    >>> certified(rows, ["seed"])
-    '1 of 2 (50.0 %)'
-    """
+    """Count the configurations whose every answer that can be proved is proved."""
     if "proved" not in rows:
         return "–"
     answers = rows.dropna(subset="proved")

@@ -20,9 +20,9 @@ from pessimal.reproduction.report.readings import (
     by_data,
     compare,
     evaluated,
-    is_of,
     mean_by_data,
     mean_difference,
+    of_readings,
     paper_table,
     readings,
     share,
@@ -54,7 +54,7 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
     compared = compare(rows, paper, KEYS, READINGS)
     of = partial(mean_difference, compared)
     n_draws = rows.groupby(list(KEYS))["seed"].nunique().max()
-    largest = compared[is_of(compared, EVALUATED[0])]
+    largest = of_readings(compared, EVALUATED[0])
     fewest = largest["n_train"].min()
     off = largest["difference"].abs().groupby(largest["n_train"] == fewest).mean()
     few, more = off.get(True, np.nan), off.get(False, np.nan)

@@ -14,11 +14,12 @@ from pessimal.reproduction.report.figures import draw_bars
 from pessimal.reproduction.report.readings import (
     SYMBOLS,
     PaperTable,
+    Reading,
     beside_paper,
     compare,
-    is_of,
     mean_by_data,
     mean_difference,
+    of_readings,
     paper_table,
     readings,
     share,
@@ -63,8 +64,11 @@ def _beside_the_paper(
     proved = searched[searched["epsilon"] == EPSILON]["proved"]
     n_rows, n_draws = here["n_train"].max(), here["seed"].nunique()
     title = f"Table {table.upper()}"
-    near = compared["difference"].abs() <= 2.0 * compared["standard_error"]
-    own, optimistic = near[is_of(compared, PESSIMISTIC)], near[is_of(compared, *EVALUATED)]
+
+    def near(*kinds: Reading) -> str:
+        lines = of_readings(compared, *kinds)
+        return share(lines["difference"].abs() <= 2.0 * lines["standard_error"])
+
     text = (
         f"{n_rows} rows to train and {n_rows} to validate on, {n_draws} draws; validation rows "
         f"{state} (ρ = {rho_val:g}). The labels of misclassified and marginal validation rows are "
@@ -74,7 +78,7 @@ def _beside_the_paper(
         f"Mean absolute difference from {title} over both data sets: "
         f"{'; '.join(f'{name} {value:.3f}' for name, value in means.items())}. By data set, "
         f"pessimistic: {mean_difference(compared, PESSIMISTIC)}. Within two standard errors of the "
-        f"paper's accuracy are {share(own)} pessimistic lines and {share(optimistic)} "
+        f"paper's accuracy are {near(PESSIMISTIC)} pessimistic lines and {near(*EVALUATED)} "
         "evaluated optimistic ones; the lines of a data set share their draws and err together.",
     )
     bars = Plot(

@@ -66,20 +66,16 @@ def evaluated(tie_break: str, flip: str, view: str = "optimistic") -> Reading:
     return Reading(name, "optimistic", f"{view} evaluated", tie_break, flip)
 
 
-def unevaluated(flip: str) -> Reading:
-    """Return the optimistic model as it was tuned."""
-    return Reading("optimistic, not evaluated", "optimistic", "optimistic", SMALLEST, flip)
-
-
 def readings(flip: str) -> tuple[Reading, Reading, Reading, Reading]:
     """Return the pessimistic model, the optimistic one evaluated in both boxes, and as tuned."""
     boxes = evaluated(LARGEST, flip), evaluated(SMALLEST, flip)
-    return pessimistic(flip), *boxes, unevaluated(flip)
+    tuned = Reading("optimistic, not evaluated", "optimistic", "optimistic", SMALLEST, flip)
+    return pessimistic(flip), *boxes, tuned
 
 
-def is_of(compared: pd.DataFrame, *readings: Reading) -> pd.Series:
-    """Return which lines are of some readings."""
-    return compared["reading"].isin([reading.name for reading in readings])
+def of_readings(compared: pd.DataFrame, *readings: Reading) -> pd.DataFrame:
+    """Return the lines of some readings."""
+    return compared[compared["reading"].isin([reading.name for reading in readings])]
 
 
 def compare(
@@ -89,16 +85,6 @@ def compare(
 
     The standard error is that of the mean over our draws. Lines that only one side has are left
     out.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame(
-    ...     {"n": [5, 5], "model": "pessimistic", "tie_break": SMALLEST, "flip": "all",
-    ...      "test_accuracy": [0.5, 0.75]}
-    ... )
-    >>> paper = pd.DataFrame({"n": [5], "pessimistic": [0.5]})
-    >>> compare(rows, paper, ["n"], [pessimistic("all")])["difference"].to_list()
-    [0.125]
     """
     tables = []
     for reading in readings:
@@ -148,12 +134,12 @@ def beside_paper(
             f"table-{name}-pessimistic",
             f"{title}, pessimistic{setting}: mean test accuracy. The standard error is that of our "
             "mean.",
-            printed(compared[is_of(compared, own)], keys),
+            printed(of_readings(compared, own), keys),
         ),
         Table(
             f"table-{name}-optimistic",
             f"{title}, optimistic evaluated in the worst case{setting}, in both boxes.",
-            printed(compared[is_of(compared, *boxes)], keys),
+            printed(of_readings(compared, *boxes), keys),
         ),
         Table(
             f"table-{name}-differences",
@@ -165,43 +151,25 @@ def beside_paper(
 
 def mean_difference(compared: pd.DataFrame, reading: Reading) -> str:
     """Write the mean absolute difference of a reading from the paper on each data set."""
-    own = compared[is_of(compared, reading)]
+    own = of_readings(compared, reading)
     means = own["difference"].abs().groupby(own["data"], sort=False).mean()
     return by_data((data, f"{value:.3f}") for data, value in means.items())
 
 
 def paper_table(name: PaperTable) -> pd.DataFrame:
-    """Return a table of the paper: its keys, then each view's accuracy and standard deviation.
-
-    Examples
-    --------
-    >>> paper_table("a1").head(1).to_numpy().tolist()
-    [['cancer', 5, 5, 0.861, 0.066, 0.6, 0.199]]
-    """
+    """Return a table of the paper: its keys, then each view's accuracy and standard deviation."""
     file = resources.files("pessimal.reproduction.report") / "paper" / f"table_{name}.csv"
     with file.open(encoding="utf-8") as text:
         return pd.read_csv(text)
 
 
 def by_data(values: Mapping[str, str] | Iterable[tuple[str, str]]) -> str:
-    """Join what is said of each data set.
-
-    Examples
-    --------
-    >>> by_data({"cancer": "0.1", "diabetes": "0.2"})
-    '0.1 (Cancer) and 0.2 (Diabetes)'
-    """
+    """Join what is said of each data set: ``0.1 (Cancer) and 0.2 (Diabetes)``."""
     return " and ".join(f"{text} ({DATA_NAMES[data]})" for data, text in dict(values).items())
 
 
 def share(flags: pd.Series) -> str:
-    """Say how many of the flags are set.
-
-    Examples
-    --------
-    >>> share(pd.Series([True, False, True]))
-    '2 of 3'
-    """
+    """Say how many of the flags are set: ``2 of 3``."""
     return f"{int(flags.sum())} of {len(flags)}"
 
 

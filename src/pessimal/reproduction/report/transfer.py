@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import pandas as pd
@@ -160,10 +161,6 @@ def _tolerances(rows: pd.DataFrame) -> Section:
 
 def stored_images(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a few images stored with the rows, each once, one from each row in turn."""
-    stored = [json.loads(text) for text in rows["images"]]
-    found: dict[int, dict[str, Any]] = {}
-    for place in range(max(map(len, stored), default=0)):
-        for images in stored:
-            if place < len(images):
-                found.setdefault(images[place]["index"], images[place])
+    in_turn = chain.from_iterable(zip_longest(*map(json.loads, rows["images"])))
+    found = {image["index"]: image for image in in_turn if image is not None}
     return list(found.values())[:MOST_IMAGES]

