@@ -232,7 +232,7 @@ class _Record:
         rows, seconds = answer
         elapsed = time.perf_counter() - self.started
         self.store.add(self.number, configuration, rows, seconds=seconds, elapsed=elapsed)
-        self.tell(done=self.tally.done + 1)
+        self.tell(newly_done=1)
         return True
 
     def _lose(self) -> None:
@@ -249,12 +249,16 @@ class _Record:
         logger.warning("%s failed: %s", dict(failure.configuration), failure.error)
         logger.debug("%s", failure.details)
         self.failures.append(failure)
-        self.tell(failed=len(self.failures))
+        self.tell()
 
-    def tell(self, **counts: int) -> None:
+    def tell(self, newly_done: int = 0) -> None:
         """Say how far the run has come."""
-        seconds = time.perf_counter() - self.started
-        self.tally = replace(self.tally, seconds=seconds, **counts)
+        self.tally = replace(
+            self.tally,
+            done=self.tally.done + newly_done,
+            failed=len(self.failures),
+            seconds=time.perf_counter() - self.started,
+        )
         if self.progress is not None:
             self.progress(self.tally)
 
