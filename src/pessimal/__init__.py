@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pessimal.datasets import load_cancer, load_diabetes
     from pessimal.errors import InvalidInputError, PessimalError, SolverError
     from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
-    from pessimal.near_optimal import best_case, worst_case
+    from pessimal.near_optimal import best_case, near_optimal_set, worst_case
     from pessimal.problem import Budget, TuningProblem
     from pessimal.solution import Status, TuningSolution
     from pessimal.solve import solve_optimistic, solve_pessimistic
@@ -42,6 +42,7 @@ __all__ = [
     "evade",
     "load_cancer",
     "load_diabetes",
+    "near_optimal_set",
     "solve_optimistic",
     "solve_pessimistic",
     "worst_case",
@@ -54,7 +55,7 @@ _NAMES_OF = {
     "datasets": ("load_cancer", "load_diabetes"),
     "errors": ("InvalidInputError", "PessimalError", "SolverError"),
     "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
-    "near_optimal": ("best_case", "worst_case"),
+    "near_optimal": ("best_case", "near_optimal_set", "worst_case"),
     "problem": ("Budget", "TuningProblem"),
     "solution": ("Status", "TuningSolution"),
     "solve": ("solve_optimistic", "solve_pessimistic"),

@@ -21,10 +21,10 @@ class Perceptron(Hinge):
     breakpoints = (0.0,)
 
 
-class Logistic(Loss):
+class Soft(Loss):
     """A toy that is smooth: it has no breakpoint."""
 
-    name = "toy_logistic"
+    name = "soft"
 
     def value(self, margins: Vector) -> Vector:
         return np.logaddexp(0.0, -margins)
@@ -37,7 +37,7 @@ class Logistic(Loss):
         return np.full(np.shape(low), 0.25)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "perceptron", "toy_logistic"])
+@pytest.mark.parametrize("name", [*NAMES, "perceptron", "soft", "log", "squared_hinge"])
 @given(margin=st.floats(-5.0, 5.0), other=st.floats(-5.0, 5.0))
 def test_a_loss_falls_and_its_slope_is_that_of_its_values(
     name: str, margin: float, other: float
@@ -75,10 +75,10 @@ def test_the_models_of_a_box_refuse_a_loss_without_a_breakpoint() -> None:
     problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5]], [1])
     members = BoxSet(problem, np.ones(1), Budget())
     for extreme in (members.worst, members.best):
-        with pytest.raises(InvalidInputError, match="loss is Logistic, which is no hinge"):
-            extreme(problem.X_val, problem.y_val, "toy_logistic")
+        with pytest.raises(InvalidInputError, match="loss is Soft, which is no hinge"):
+            extreme(problem.X_val, problem.y_val, "soft")
 
 
 def test_an_unknown_loss_is_refused_by_name() -> None:
-    with pytest.raises(InvalidInputError, match="loss is 'log'; pass one of 'hinge', 'zero_one'"):
-        find_loss("log")
+    with pytest.raises(InvalidInputError, match="loss is 'lag'; pass one of 'hinge', 'zero_one'"):
+        find_loss("lag")

@@ -55,7 +55,7 @@ class Listed(NearOptimalSet):
         return isinstance(estimator, list)
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any, budget: Budget) -> Self:
+    def of(cls, estimator: Any, X: Any, y: Any, budget: Budget, sample_weight: Any = None) -> Self:
         return cls(estimator, X, y, budget)
 
     def train_loss(self, model: Linear) -> float:

@@ -2,5 +2,19 @@
 
 from pessimal.losses.base import Loss, find_loss
 from pessimal.losses.piecewise import HINGE, Hinge, InMargin, OneBreakpoint, Step, ZeroOne
+from pessimal.losses.smooth import Logistic, SmoothLoss, Squared, SquaredHinge
 
-__all__ = ["HINGE", "Hinge", "InMargin", "Loss", "OneBreakpoint", "Step", "ZeroOne", "find_loss"]
+__all__ = [
+    "HINGE",
+    "Hinge",
+    "InMargin",
+    "Logistic",
+    "Loss",
+    "OneBreakpoint",
+    "SmoothLoss",
+    "Squared",
+    "SquaredHinge",
+    "Step",
+    "ZeroOne",
+    "find_loss",
+]

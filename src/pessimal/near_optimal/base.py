@@ -7,6 +7,7 @@ member attains, and what no member passes.
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,13 @@ from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import Loss
 from pessimal.problem import Budget, Matrix, Vector
+from pessimal.tolerances import OPTIMAL_GAP
+
+KINDS = (
+    "pessimal.near_optimal.polyhedral.box_set",
+    "pessimal.near_optimal.smooth.smooth_set",
+)
+"""Modules of the kinds of this package, not imported before they are asked for."""
 
 
 class Model(Protocol):
@@ -60,6 +68,11 @@ class Extreme:
     lower_bound: float
     upper_bound: float
     model: Any = field(repr=False)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bounds have met, relative to their size where that is above 1."""
+        return self.upper_bound - self.lower_bound <= OPTIMAL_GAP * max(1.0, abs(self.value))
 
     @property
     def bound(self) -> float:
@@ -121,7 +134,8 @@ class NearOptimalSet(ABC):
     loss: Loss
 
     def __init_subclass__(cls) -> None:
-        NearOptimalSet.kinds.append(cls)
+        ours = cls.__module__.startswith("pessimal.")  # asked last, whenever they are imported
+        NearOptimalSet.kinds.insert(0 if ours else len(NearOptimalSet.kinds), cls)
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
@@ -130,7 +144,14 @@ class NearOptimalSet(ABC):
         return False
 
     @classmethod
-    def of(cls, estimator: Any, X: ArrayLike, y: ArrayLike, budget: Budget) -> Self:
+    def of(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        budget: Budget,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Make the set of the models that train on (X, y) about as well as an estimator can."""
         raise NotImplementedError
 
@@ -154,23 +175,28 @@ class NearOptimalSet(ABC):
     @abstractmethod
     def worst(
         self,
-        X: Matrix,
-        y: Vector,
+        X: ArrayLike,
+        y: ArrayLike,
         loss: str | Loss | None = None,
         *,
         deadline: Deadline = NEVER,
         node_limit: int | None = None,
     ) -> Extreme:
-        """Find the member of largest mean loss on points with labels −1 and +1."""
+        """Find the member of largest mean loss on points with the labels of training."""
 
     @abstractmethod
     def best(
-        self, X: Matrix, y: Vector, loss: str | Loss | None = None, *, deadline: Deadline = NEVER
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str | Loss | None = None,
+        *,
+        deadline: Deadline = NEVER,
     ) -> Extreme:
-        """Find the member of least mean loss on points with labels −1 and +1."""
+        """Find the member of least mean loss on points with the labels of training."""
 
     @abstractmethod
-    def score_range(self, X: Matrix, *, deadline: Deadline = NEVER) -> ScoreRange:
+    def score_range(self, X: ArrayLike, *, deadline: Deadline = NEVER) -> ScoreRange:
         """Bound the scores that members give to rows; past the deadline, coarsely."""
 
     @abstractmethod
@@ -181,28 +207,49 @@ class NearOptimalSet(ABC):
 
 
 def near_optimal_set(
-    estimator: Any, X: ArrayLike, y: ArrayLike, *, epsilon: float = 0.0, delta: float = 0.0
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    epsilon: float = 0.0,
+    delta: float = 0.0,
+    sample_weight: ArrayLike | None = None,
 ) -> NearOptimalSet:
     """Return the set of all models that train about as well as an estimator can.
 
     Parameters
     ----------
     estimator : estimator
-        Of a type for which there is a kind of set: `OptimisticSVC`, `PessimisticSVC` or
-        `PessimisticSVCCV`, fitted.
+        Of a type for which there is a kind of set: `Ridge`, `RidgeClassifier`,
+        `LinearRegression`, `LogisticRegression` (two classes, l2) or `LinearSVC` (squared hinge)
+        of scikit-learn, fitted or not; or a fitted `OptimisticSVC`, `PessimisticSVC` or
+        `PessimisticSVCCV`.
     X, y : array-like of shape (n, p), array-like of shape (n,)
         The training data.
     epsilon, delta : float
         How much worse than the best a member may train: relative and absolute.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the training rows, as in the estimator's `fit`.
 
     Returns
     -------
     NearOptimalSet
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0]
+    >>> members = near_optimal_set(Ridge(alpha=1.0), X, y, epsilon=0.1)
+    >>> worst = members.worst([[3.0]], [2.0])
+    >>> worst.proved, round(worst.value, 4)
+    (True, 0.8143)
     """
+    for module in KINDS:
+        importlib.import_module(module)
     for kind in reversed(NearOptimalSet.kinds):
         if kind.accepts(estimator):
-            return kind.of(estimator, X, y, Budget(epsilon, delta))
+            return kind.of(estimator, X, y, Budget(epsilon, delta), sample_weight)
     raise InvalidInputError(
         f"estimator is a {type(estimator).__name__}, for which no kind of near-optimal set is "
-        "known; pass a fitted PessimisticSVC, or define a subclass of NearOptimalSet"
+        "known; pass a linear model of scikit-learn, or define a subclass of NearOptimalSet"
     )

@@ -164,8 +164,8 @@ def test_unusable_arguments_are_named_with_what_is_accepted() -> None:
     problem = random_problem(0)
     with pytest.raises(InvalidInputError, match="inner is 'fast'; pass 'exact' or 'flip'"):
         worst_case(problem, 1.0, inner="fast")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="loss is 'log'; pass one of 'hinge', 'zero"):
-        worst_case(problem, 1.0, loss="log")
+    with pytest.raises(InvalidInputError, match="loss is 'lag'; pass one of 'hinge', 'zero"):
+        worst_case(problem, 1.0, loss="lag")
     with pytest.raises(InvalidInputError, match="box has shape"):
         worst_case(problem, [1.0, 1.0])
     with pytest.raises(InvalidInputError, match="time_limit is 0"):

@@ -8,6 +8,7 @@ score range are linear programs; the other extremes are found by branch and boun
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -17,13 +18,14 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, hstack
 
 from pessimal.errors import InvalidInputError
+from pessimal.labels import Classes, signs
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, find_loss
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.problem import Budget, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
 
 
@@ -42,6 +44,7 @@ class BoxSet(NearOptimalSet):
     """
 
     loss = HINGE
+    classes: Classes = (-1.0, 1.0)
 
     def __init__(
         self, problem: TuningProblem, box: Vector, budget: Budget, *, deadline: Deadline = NEVER
@@ -57,16 +60,27 @@ class BoxSet(NearOptimalSet):
         return hasattr(estimator, "box_")
 
     @classmethod
-    def of(cls, estimator: Any, X: ArrayLike, y: ArrayLike, budget: Budget) -> Self:
+    def of(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        budget: Budget,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Make the set of the models in the box that an estimator has tuned.
 
         The box is one of standardised features; the intercept is free, so that in the features as
         they are it is the same set with the box divided by their scale.
         """
-        signs = np.where(np.asarray(y) == estimator.classes_[1], 1.0, -1.0)
+        classes = estimator.classes_[0], estimator.classes_[1]
+        labels = signs("y", y, classes)
         box = estimator.box_ / estimator.scale_
-        problem = TuningProblem(X, signs, X, signs, upper=box if box.any() else 1.0)
-        return cls(problem, box, budget)
+        upper = box if box.any() else 1.0
+        problem = TuningProblem(X, labels, X, labels, upper=upper, train_weight=sample_weight)
+        members = cls(problem, box, budget)
+        members.classes = classes
+        return members
 
     @property
     def certain(self) -> bool:
@@ -97,15 +111,16 @@ class BoxSet(NearOptimalSet):
 
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
-        other = self.__class__.__new__(self.__class__)
-        other.problem, other.box, other.budget = self.problem, self.box, budget
-        other.trained = self.trained
+        other = copy(self)
+        other.budget = budget
+        for known in ("training_limit", "models"):
+            other.__dict__.pop(known, None)
         return other
 
     def worst(
         self,
-        X: Matrix,
-        y: Vector,
+        X: ArrayLike,
+        y: ArrayLike,
         loss: str | Loss | None = None,
         *,
         deadline: Deadline = NEVER,
@@ -115,15 +130,22 @@ class BoxSet(NearOptimalSet):
         return self.worst_on(self._judging(X, y), find_loss(loss or HINGE), deadline, node_limit)
 
     def best(
-        self, X: Matrix, y: Vector, loss: str | Loss | None = None, *, deadline: Deadline = NEVER
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str | Loss | None = None,
+        *,
+        deadline: Deadline = NEVER,
     ) -> Extreme:
         """Find the member of least mean loss: hinge, or one that counts."""
         return self.best_on(self._judging(X, y), find_loss(loss or HINGE), deadline)
 
-    def score_range(self, X: Matrix, *, deadline: Deadline = NEVER) -> ScoreRange:
+    def score_range(self, X: ArrayLike, *, deadline: Deadline = NEVER) -> ScoreRange:
         """Find the range of the score of each row: two linear programs each."""
-        low, high, ends = row_ranges(self.models, margin_rows(X, np.ones(len(X))), deadline)
-        exact = np.arange(len(X)) < len(ends) // 2
+        points = feature_rows("X", X, self.problem.n_features)
+        rows = margin_rows(points, np.ones(len(points)))
+        low, high, ends = row_ranges(self.models, rows, deadline)
+        exact = np.arange(len(rows)) < len(ends) // 2
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
 
     def sample(
@@ -163,12 +185,14 @@ class BoxSet(NearOptimalSet):
         value = mean_loss(problem, loss, u)
         return Extreme(value, min(value, max(0.0, bound)), value, Linear(u[:-1], -float(u[-1])))
 
-    def _judging(self, X: Matrix, y: Vector) -> TuningProblem:
+    def _judging(self, X: ArrayLike, y: ArrayLike) -> TuningProblem:
         """Return the problem with these points as its validation set."""
         if X is self.problem.X_val and y is self.problem.y_val:
             return self.problem
-        weight = np.full(len(y), 1.0 / len(y))
-        return replace(self.problem, X_val=X, y_val=y, val_weight=weight)
+        labels = signs("y", y, self.classes)
+        weight = np.full(len(labels), 1.0 / len(labels))
+        points = feature_rows("X", X, self.problem.n_features)
+        return replace(self.problem, X_val=points, y_val=labels, val_weight=weight)
 
     @property
     def _inner(self) -> Vector:

@@ -1,0 +1,140 @@
+"""The largest value of a quadratic over an ellipsoid, with a bound that holds in floating point.
+
+Over the ``d`` with ``c + r·d + ½dᵀAd ≤ 0`` (A positive definite, c ≤ 0) no value of
+``a·d + ½dᵀKd`` exceeds, for any λ ≥ 0 with ``λA − K`` positive semidefinite,
+
+    ``−λc + ½hᵀ(λA − K)⁻¹h``  with  ``h = a − λr``,
+
+and the least of these is the maximum itself (the S-lemma). In the basis that diagonalises the pair
+``(K, A)`` the bound is a convex function of λ alone. At its least λ the maximiser is
+``(λA − K)⁻¹h``, and where that does not reach the boundary (the hard case: ``h`` has no part along
+the leading direction) as much of that direction as does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
+from scipy.optimize import minimize_scalar
+
+from pessimal.problem import Matrix, Vector
+
+ABOVE = 1e-11
+"""λ stays this share above the leading eigenvalue, where the bound has its pole."""
+
+TINY = float(np.finfo(float).tiny)
+
+ROUNDING = 1e-13
+"""Added to a bound, relative to the terms it is made of, once per dimension."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """``value + slope·d + ½dᵀ curvature d``."""
+
+    value: float
+    slope: Vector
+    curvature: Matrix
+
+    def at(self, d: Vector) -> float:
+        """Return the value at a point."""
+        return float(self.value + self.slope @ d + 0.5 * d @ (self.curvature @ d))
+
+
+@dataclass(frozen=True, eq=False)
+class Largest:
+    """A point of the ellipsoid, a bound on the quadratic over all of it, and the multiplier."""
+
+    point: Vector
+    bound: float
+    multiplier: float
+
+
+def largest(objective: Quadratic, region: Quadratic) -> Largest:
+    """Maximise a quadratic where another one, convex, is at most 0 (it is at d = 0)."""
+    theta, basis = eigh(objective.curvature, region.curvature)
+    a, r, c = basis.T @ objective.slope, basis.T @ region.slope, min(region.value, 0.0)
+    lead = max(float(theta[-1]), 0.0)
+    pole = lead + ABOVE * max(lead, float(np.abs(theta).max()), TINY)
+
+    def bound(multiplier: float) -> float:
+        h = a - multiplier * r
+        return float(-multiplier * c + 0.5 * np.sum(h * h / (multiplier - theta)))
+
+    multiplier = _least(bound, pole, a, r, c)
+    point = basis @ _maximiser(multiplier, theta, a, r, c)
+    return Largest(point, objective.value + _certified(multiplier, objective, region), multiplier)
+
+
+def _least(bound: Callable[[float], float], pole: float, a: Vector, r: Vector, c: float) -> float:
+    """Minimise the bound over λ above its pole, on a logarithmic scale of the distance."""
+    radius = float(np.sqrt(max(float(r @ r) - 2.0 * c, TINY)))
+    # Beyond this the first term alone exceeds the bound that it gives.
+    far: float = pole + 10.0 * float(np.linalg.norm(a - pole * r)) / radius + 10.0 * pole
+    width = max(far - pole, TINY)
+    found = minimize_scalar(
+        lambda x: bound(pole + np.exp(x)),
+        bounds=(np.log(width) - 60.0, np.log(width)),
+        method="bounded",
+        options={"xatol": 1e-10, "maxiter": 500},
+    )
+    return min((pole, pole + float(np.exp(found.x)), far), key=bound)
+
+
+def _maximiser(multiplier: float, theta: Vector, a: Vector, r: Vector, c: float) -> Vector:
+    """Return the point, in the basis, that belongs to λ; to the boundary in the hard case."""
+    d = (a - multiplier * r) / (multiplier - theta)
+    inside = c + r @ d + 0.5 * d @ d
+    if inside < 0.0 < theta[-1]:
+        # Along the leading direction: ½t² + (r + d)·t + inside = 0, the end with the larger value.
+        slope = r[-1] + d[-1]
+        root = np.sqrt(max(0.0, slope * slope - 2.0 * inside))
+        ends = [d.copy(), d.copy()]
+        ends[0][-1] += root - slope
+        ends[1][-1] -= root + slope
+        return max(ends, key=lambda d: float(a @ d + 0.5 * d @ (theta * d)))
+    return np.asarray(d)
+
+
+def _certified(multiplier: float, objective: Quadratic, region: Quadratic) -> float:
+    """Return the bound at λ, or at the next one for which ``λA − K`` is certainly positive."""
+    lifted = multiplier
+    for _ in range(60):
+        bound = dual_value(
+            lifted * region.curvature - objective.curvature,
+            objective.slope - lifted * region.slope,
+            -lifted * min(region.value, 0.0),
+        )
+        if bound < np.inf:
+            return bound
+        lifted = multiplier + max(2.0 * (lifted - multiplier), ABOVE * max(multiplier, ABOVE))
+    return np.inf
+
+
+def dual_value(matrix: Matrix, h: Vector, constant: float) -> float:
+    """Return ``constant + ½hᵀM⁻¹h``, rounded up; ∞ unless M is certainly positive definite."""
+    # A factorisation of a little less than M proves M positive, whatever rounding did to it.
+    less = matrix - np.diag(4.0 * len(h) * np.finfo(float).eps * np.abs(np.diag(matrix)))
+    try:
+        factor = cho_factor(less, lower=True)
+    except np.linalg.LinAlgError:
+        return np.inf
+    x = cho_solve(factor, h)
+    residual = h - less @ x
+    half = 0.5 * float(h @ x) + abs(float(residual @ x))
+    return constant + half + ROUNDING * len(h) * (abs(constant) + abs(half))
+
+
+def reach(rows: Matrix, region: Quadratic) -> tuple[Vector, Vector]:
+    """Least and largest ``rows·d`` over an ellipsoid, outwards by a margin for rounding."""
+    factor = cho_factor(region.curvature, lower=True)
+    centre = -cho_solve(factor, region.slope)
+    radius2 = max(0.0, -2.0 * min(region.value, 0.0) - float(region.slope @ centre))
+    # ‖row‖ in the inverse of A, by one triangular solve for all rows.
+    spread = np.linalg.norm(solve_triangular(factor[0], rows.T, lower=True), axis=0)
+    width = np.sqrt(radius2) * spread * (1.0 + 1e-9)
+    middle = rows @ centre
+    return middle - width, middle + width

@@ -1,0 +1,189 @@
+"""Near-optimal sets of ridge and logistic regression, against scikit-learn, CVXPY and grids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.svm import LinearSVC
+
+from pessimal import near_optimal_set
+from pessimal.errors import InvalidInputError, SolverError
+from pessimal.near_optimal import Linear
+from pessimal.near_optimal.smooth.estimators import training_problem
+from pessimal.near_optimal.smooth.smooth_set import SmoothSet
+
+cp: Any = cvxpy
+EXACT = {"tol": 1e-12, "max_iter": 100_000}
+CLASSIFIERS = (
+    LogisticRegression(C=0.3, **EXACT),
+    LogisticRegression(C=np.inf, **EXACT),
+    LogisticRegression(C=2.0, class_weight="balanced", **EXACT),
+    LogisticRegression(C=2.0, class_weight={"a": 3.0, "b": 1.0}, **EXACT),
+    LogisticRegression(C=0.5, solver="liblinear", intercept_scaling=2.0, **EXACT),
+    LogisticRegression(C=0.5, fit_intercept=False, **EXACT),
+    LinearSVC(C=0.7, **EXACT),
+    LinearSVC(C=0.7, class_weight="balanced", intercept_scaling=3.0, **EXACT),
+    LinearSVC(C=0.7, fit_intercept=False, **EXACT),
+    RidgeClassifier(3.0),
+    RidgeClassifier(3.0, class_weight="balanced"),
+)
+REGRESSORS = (Ridge(2.0), Ridge(0.1, fit_intercept=False), LinearRegression())
+
+
+def draw(seed: int, n: int = 60, m: int = 30, p: int = 3) -> tuple[Any, ...]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + m, p)) * np.linspace(1.0, 2.0, p) + 0.5
+    score = X @ rng.normal(size=p) + rng.normal(size=n + m)
+    labels = np.where(score > np.median(score), "b", "a")
+    return X[:n], labels[:n], score[:n], X[n:], labels[n:], score[n:]
+
+
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, *REGRESSORS], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_training_problem_is_the_one_of_scikit_learn(estimator: Any, weighted: bool) -> None:
+    X, labels, targets, *_ = draw(0)
+    y = targets if estimator in REGRESSORS else labels
+    weight = np.random.default_rng(1).random(len(y)) * 3.0 if weighted else None
+    estimator.fit(X, y, sample_weight=weight)
+    problem = training_problem(estimator, X, y, weight)
+    fitted = np.ravel(estimator.coef_)
+    if problem.intercept:
+        fitted = np.append(fitted, np.ravel(estimator.intercept_)[0])
+    assert problem.objective.minimise() == pytest.approx(fitted, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("epsilon", [0.001, 0.05, 1.0])
+@pytest.mark.parametrize(
+    "estimator", [Ridge(2.0), RidgeClassifier(2.0), LinearRegression()], ids=str
+)
+def test_worst_cases_of_squared_losses_are_exact(estimator: Any, epsilon: float, seed: int) -> None:
+    X, labels, targets, X_val, labels_val, targets_val = draw(seed)
+    classifies = isinstance(estimator, RidgeClassifier)
+    members = near_optimal_set(estimator, X, labels if classifies else targets, epsilon=epsilon)
+    worst = members.worst(X_val, labels_val if classifies else targets_val)
+    assert worst.proved
+    assert worst.upper_bound - worst.value <= 1e-8 * worst.value
+    y = np.where(labels_val == "b", 1.0, -1.0) if classifies else targets_val
+    assert worst.value == pytest.approx(np.mean((X_val @ worst.coef + worst.intercept - y) ** 2))
+    assert members.contains(worst.model)
+
+
+def test_a_ridge_of_one_column_has_its_worst_case_at_an_end() -> None:
+    # R(w) = mean((w − 1)², (w + 1)²)/… : x = (1, −1), y = (1, −1), no intercept: (w − 1)² + w²/2·α.
+    members = near_optimal_set(
+        Ridge(2.0, fit_intercept=False), [[1.0], [-1.0]], [1.0, -1.0], delta=0.5
+    )
+    # (w − 1)² + w² ≤ ½ + ½ at w = 0 and w = 1; the validation loss (w − 3)² is 9 and 4.
+    assert members.trained.value == pytest.approx(0.5)
+    assert members.worst([[1.0]], [3.0]).value == pytest.approx(9.0)
+    assert members.best([[1.0]], [3.0]).value == pytest.approx(4.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(C=0.5), LinearSVC(C=0.1)], ids=str)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_model_of_a_grid_contradicts_what_is_said(
+    estimator: Any, epsilon: float, seed: int
+) -> None:
+    X, labels, _, X_val, labels_val, _ = draw(seed, n=40, m=15, p=1)
+    members = near_optimal_set(estimator, X, labels, epsilon=epsilon)
+    assert isinstance(members, SmoothSet)
+    worst, best = members.worst(X_val, labels_val), members.best(X_val, labels_val)
+    most = members.worst(X_val, labels_val, "zero_one")
+    ranges = members.score_range(X_val)
+    y = np.where(labels_val == "b", 1.0, -1.0)
+    spread = np.linspace(-1.5, 1.5, 201)
+    coef, intercept = members.trained.coef[0], members.trained.intercept
+    inside = [
+        model
+        for dw in spread
+        for db in spread
+        if members.contains(model := Linear(np.array([coef + dw]), intercept + db))
+    ]
+    assert len(inside) > 20
+    scores = np.array([model.decision_function(X_val) for model in inside])
+    losses = members.loss.value(y * scores).mean(axis=1)
+    assert losses.max() <= worst.upper_bound
+    assert losses.min() >= best.lower_bound
+    assert losses.max() <= worst.value + 1e-3
+    assert losses.min() >= best.value - 1e-6
+    assert (y * scores < 0.0).mean(axis=1).max() <= most.upper_bound + 1e-12
+    assert (ranges.low <= scores.min(axis=0)).all()
+    assert (ranges.high >= scores.max(axis=0)).all()
+    for model in (worst.model, best.model, most.model, *members.sample(5, 0), *ranges.models):
+        assert members.contains(model)
+
+
+def test_score_ranges_hold_those_of_a_convex_program() -> None:
+    X, labels, _, X_val, *_ = draw(5, n=40, m=6, p=2)
+    members = near_optimal_set(LogisticRegression(C=1.0), X, labels, epsilon=0.05)
+    ranges = members.score_range(X_val)
+    y = np.where(labels == "b", 1.0, -1.0)
+    w, b = cp.Variable(2), cp.Variable()
+    margins = cp.multiply(y, X @ w + b)
+    trained = cp.sum(cp.logistic(-margins)) / 40 + cp.sum_squares(w) / 80
+    for k, x in enumerate(X_val):
+        for side, end, found in (
+            (1.0, ranges.high[k], max),
+            (-1.0, ranges.low[k], min),
+        ):
+            program = cp.Problem(cp.Maximize(side * (x @ w + b)), [trained <= members.limit])
+            program.solve(solver="CLARABEL")
+            truth = side * program.value
+            assert side * end >= side * truth - 1e-6
+            attained = found(model.decision_function(x[None])[0] for model in ranges.models)
+            assert side * attained <= side * truth + 1e-6
+            assert side * attained >= 0.9 * side * truth if side * truth > 0.5 else True
+
+
+def test_other_losses_may_judge() -> None:
+    X, labels, _, X_val, labels_val, _ = draw(2)
+    members = near_optimal_set(LogisticRegression(C=0.1), X, labels, epsilon=0.01)
+    worst = members.worst(X_val, labels_val, "squared_hinge")
+    assert worst.value <= worst.upper_bound
+    with pytest.raises(InvalidInputError, match="loss is Hinge; pass a smooth loss"):
+        members.worst(X_val, labels_val, "hinge")
+    with pytest.raises(InvalidInputError, match="a regression makes none"):
+        near_optimal_set(Ridge(), X, np.arange(60.0)).worst(X_val, np.arange(30.0), "zero_one")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (Ridge(positive=True), "positive=True"),
+        (LogisticRegression(l1_ratio=0.5, solver="saga"), "l1_ratio=0.5"),
+        (LinearSVC(loss="hinge"), "loss='hinge'"),
+        (LinearSVC(penalty="l1"), "penalty='l1'"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(estimator: Any, words: str) -> None:
+    X, labels, targets, *_ = draw(0)
+    with pytest.raises(InvalidInputError, match=words):
+        near_optimal_set(estimator, X, targets if isinstance(estimator, Ridge) else labels)
+
+
+def test_three_classes_and_weights_that_cannot_be_are_refused() -> None:
+    X, labels, *_ = draw(0)
+    three = np.where(np.arange(60) % 3 == 0, "c", labels)
+    with pytest.raises(InvalidInputError, match="y has 3 classes"):
+        near_optimal_set(LogisticRegression(), X, three)
+    for weight, words in (([1.0], "shape"), (np.zeros(60), "sum 0"), (-np.ones(60), "minimum -1")):
+        with pytest.raises(InvalidInputError, match=words):
+            near_optimal_set(LogisticRegression(), X, labels, sample_weight=weight)
+
+
+def test_columns_that_depend_on_each_other_need_a_penalty() -> None:
+    X, _, targets, X_val, _, targets_val = draw(0)
+    twice, twice_val = np.column_stack([X, X[:, 0]]), np.column_stack([X_val, X_val[:, 0]])
+    with pytest.raises(SolverError, match="flat in some direction"):
+        near_optimal_set(LinearRegression(), twice, targets)
+    assert (
+        near_optimal_set(Ridge(1.0), twice, targets, epsilon=0.1)
+        .worst(twice_val, targets_val)
+        .proved
+    )
