@@ -55,27 +55,28 @@ class Instance:
 
 def grid(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield the paper's sizes: |T| and |V| from 5 to 20."""
-    for seed, n_train, n_val, data in product(seeds, GRID_SIZES, GRID_SIZES, DATA_SETS):
-        for view, epsilon in VIEWS:
-            yield Instance("grid", data, n_train, n_val, seed, view, epsilon)
+    for seed, n_train, n_val, data, view in product(
+        seeds, GRID_SIZES, GRID_SIZES, DATA_SETS, VIEWS
+    ):
+        yield Instance("grid", data, n_train, n_val, seed, *view)
 
 
 def large(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield the same data with more rows."""
-    for seed, size, data, (view, epsilon) in product(seeds, LARGE_SIZES, DATA_SETS, VIEWS):
-        yield Instance("large", data, size, size, seed, view, epsilon)
+    for seed, size, data, view in product(seeds, LARGE_SIZES, DATA_SETS, VIEWS):
+        yield Instance("large", data, size, size, seed, *view)
 
 
 def wide(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield synthetic data with more features."""
-    for seed, p, (view, epsilon) in product(seeds, WIDE_FEATURES, VIEWS):
-        yield Instance("wide", f"synthetic-{p}", WIDE_SIZE, WIDE_SIZE, seed, view, epsilon)
+    for seed, p, view in product(seeds, WIDE_FEATURES, VIEWS):
+        yield Instance("wide", f"synthetic-{p}", WIDE_SIZE, WIDE_SIZE, seed, *view)
 
 
 def quick(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield a handful of the grid: the first seed, |T| = |V|."""
     for instance in grid(seeds[:1]):
-        if instance.n_train == instance.n_val and instance.n_train != 15:
+        if instance.n_train == instance.n_val != 15:
             yield instance
 
 

@@ -14,18 +14,15 @@ Examples
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 import pessimism
 import pessimism_page
-from measuring import measure, open_store
+from measuring import command_line, measure, opened
 
 from pessimal.environment import measured_version
 from pessimal.reproduction import Study
 
-HERE = Path(__file__).parent
 PARTS = {
     "boxes": pessimism.boxes,
     "accuracy": pessimism.accuracy,
@@ -35,22 +32,14 @@ PARTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    add = parser.add_argument
-    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="which to measure")
-    add("--quick", action="store_true", help="a handful of rows, in a folder of their own")
-    add("--out", type=Path, help="folder of the rows (default benchmarks/results/true_pessimism)")
-    add("--page", type=Path, help="folder of true_pessimism.md and images/ (default docs)")
-    add("--report", action="store_true", help="write the page from the stored rows alone")
+    parser = command_line(__doc__, "true_pessimism", "results/true_pessimism")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args(arguments)
-    folder = HERE / "results" / "true_pessimism" / ("quick" if options.quick else "")
-    out: Path = options.out or folder
-    with open_store(out, create=not options.report) as store:
+    with opened(options) as (store, docs):
         for part in () if options.report else options.parts:
             asked = pessimism.factors(part, options.quick)
             study = Study(part, asked, PARTS[part], measured_version)
             measure(study, store, pessimism_page.COMMAND)
-        docs = options.page or (out if options.quick else HERE.parent / "docs")
         pessimism_page.write_page(store, docs)
 
 
