@@ -24,12 +24,13 @@ from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import candidates
 import pandas as pd
 import solver_page
-from instances import SUITES, VIEWS, Instance, quick
+from instances import SUITES, VIEWS, Instance, instances, quick
 from judging import CONFIGURATION, FAILED, OURS, table_of
 from measuring import command_line, measure, opened
 
@@ -77,11 +78,11 @@ def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Task]:
     n_seeds = SOLVER_SEEDS | options.solver_seeds
     if options.quick:
         limits = dict.fromkeys(candidates.CANDIDATES, min(QUICK_LIMIT, options.time_limit))
-        instances = list(quick(options.seeds))
+        asked = [quick(options.seeds)]
     else:
         suites = SUITES if options.suite == "all" else [options.suite]
-        instances = [instance for suite in suites for instance in SUITES[suite](options.seeds)]
-    for instance in instances:
+        asked = [instances(suite, options.seeds) for suite in suites]
+    for instance in chain.from_iterable(asked):
         for solver in options.solvers:
             seeds = options.seeds[: n_seeds.get(solver, len(options.seeds))]
             if instance.seed in seeds and (instance.key, solver) not in done:

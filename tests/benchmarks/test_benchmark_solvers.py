@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import candidates
 import solver_page
 import solvers
-from instances import VIEWS, Instance, grid, large, wide
+from instances import VIEWS, Instance, instances
 from judging import (
     CONFIGURATION,
     FAILED,
@@ -86,17 +86,17 @@ def configuration(row: Row) -> Configuration:
 
 
 def test_the_grid_has_every_size_data_set_and_view_once_a_seed() -> None:
-    instances = list(grid([100, 101, 102]))
-    assert len(instances) == len({instance.key for instance in instances}) == 2 * 16 * 3 * 3
+    found = list(instances("grid", [100, 101, 102]))
+    assert len(found) == len({instance.key for instance in found}) == 2 * 16 * 3 * 3
 
 
 def test_the_transfer_size_has_its_own_upper_limit() -> None:
-    problems = {instance.data: instance.problem() for instance in wide([100])}
+    problems = {instance.data: instance.problem() for instance in instances("wide", [100])}
     assert {p.n_features: p.upper.max() for p in problems.values()} == {20: 1, 50: 1, 100: 2.5}
 
 
 def test_large_instances_can_be_drawn() -> None:
-    assert {instance.problem().n_train for instance in large([100])} == {30, 50, 100}
+    assert {instance.problem().n_train for instance in instances("large", [100])} == {30, 50, 100}
 
 
 def test_ours_and_highs_agree() -> None:

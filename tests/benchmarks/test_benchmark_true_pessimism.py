@@ -16,7 +16,7 @@ import pessimism
 import true_pessimism
 from measuring import STORE_NAME
 from pessimism import EACH, HIGHS, ONE, OPTIMISTIC, OURS, PAPER, factors
-from pessimism_page import excess, text
+from true_pessimism import excess, text
 
 from pessimal.reproduction import Store, Study
 
@@ -57,7 +57,8 @@ def test_a_quick_run_writes_every_section_and_resumes(
     def refuse(at: object) -> list[dict[str, object]]:
         raise AssertionError(f"{at} was measured twice")
 
-    monkeypatch.setattr(true_pessimism, "PARTS", dict.fromkeys(true_pessimism.PARTS, refuse))
+    for part in true_pessimism.SECTIONS:
+        monkeypatch.setattr(pessimism, part, refuse)
     true_pessimism.main(words)
     assert (tmp_path / "true_pessimism.md").read_text("utf-8") == page
 
