@@ -59,8 +59,9 @@ def table_of(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 def judge(rows: pd.DataFrame) -> pd.DataFrame:
     """Say of every row whether its claim is wrong, what it should have been near, and why.
 
-    Added are `wrong`, `reference` and `reason`, the seconds until the `proof`, infinite where there
-    is none, and the seconds on the processor that the solver could have used at least, `given`.
+    It is `too_high` by the point of the `finder`, or else its own point fails the certificate; the
+    `gap` is the inner gap of that point. Added are also the seconds until the `proof`, infinite
+    where there is none, and those on the processor that the solver was `given` at least.
     """
     proved = rows["status"] == PROVED
     # A solver stops as soon as its bound is near enough; its claim is the value.
@@ -75,25 +76,13 @@ def judge(rows: pd.DataFrame) -> pd.DataFrame:
     stopped = rows[["limit", "seconds"]].min(axis=1)
     return rows.assign(
         wrong=too_high | too_low,
+        too_high=too_high,
         reference=best["certified"].where(too_high, floor),
-        reason=_missed(rows, best).where(too_high, _leaks(rows)),
+        finder=best["solver"],
+        gap=best["inner_gap"].where(too_high, rows["inner_gap"]).fillna(0.0),
         proof=rows["seconds"].where(proved).fillna(math.inf),
         given=stopped.where(rows["status"] == LIMIT, rows["limit"]),
     )
-
-
-def _missed(rows: pd.DataFrame, best: pd.DataFrame) -> pd.Series:
-    caps = [
-        "" if math.isnan(cap) else f"; this program caps λ at {cap:g}, unproved"
-        for cap in rows["multiplier_cap"]
-    ]
-    better = "the point of " + best["solver"].astype(str) + " is better and certified, inner gap "
-    return better + best["inner_gap"].fillna(0.0).map("{:.1e}".format) + caps
-
-
-def _leaks(rows: pd.DataFrame) -> pd.Series:
-    gaps = rows["inner_gap"].fillna(0.0).map("{:.1e}".format)
-    return "its point fails the certificate: inner gap " + gaps
 
 
 def comparable(judged: pd.DataFrame) -> pd.DataFrame:
