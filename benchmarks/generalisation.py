@@ -14,14 +14,14 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from measuring import measure, open_store, write
+from measuring import HERE, measure, open_store, paired, render, write
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -34,10 +34,8 @@ from pessimal.atomic import write_text
 from pessimal.datasets import load_cancer, load_diabetes
 from pessimal.environment import measured_version
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
-from pessimal.report.frames import markdown
 from pessimal.reproduction import Study
 
-HERE = Path(__file__).parent
 SIZES = (10, 20, 40)
 REFERENCE = "LogisticRegression()"
 C_GRID = np.logspace(-3, 3, 13)
@@ -101,42 +99,21 @@ def run(at: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def sections(rows: pd.DataFrame, seeds: int, time_limit: float) -> list[str]:
-    """Return the page in Markdown, section by section."""
-    parts = [
-        "# Accuracy on unseen rows",
-        f"Mean test accuracy in per cent over {seeds} draws of n tuning rows; difference to plain "
-        f"`{REFERENCE}` on the same draws, in points, with its standard error; seconds to fit, "
-        f"tuning included (limit {time_limit:g} s); share of draws with a proved optimum. "
-        f"Made by `python benchmarks/generalisation.py --seeds {seeds} "
-        f"--time-limit {time_limit:g}`.",
-        "## All data sets and sizes",
-        _table("method", [("", rows)]),
+def text(rows: pd.DataFrame, seeds: int, time_limit: float) -> str:
+    """Return the page in Markdown."""
+    rows = rows.astype({"proved": float})
+    by_data = [
+        (data, [(f"{n}, ", _lines(part)) for n, part in here.groupby("n")])
+        for data, here in rows.groupby("data", sort=False)
     ]
-    for data, here in rows.groupby("data", sort=False):
-        sizes = [(f"{n}, ", part) for n, part in here.groupby("n")]
-        parts += [f"## {data}", _table("n, method", sizes)]
-    return parts
+    asked = {"seeds": seeds, "time_limit": time_limit, "reference": REFERENCE}
+    return render("generalisation", **asked, all=_lines(rows), by_data=by_data)
 
 
-def _table(heading: str, groups: Iterable[tuple[str, pd.DataFrame]]) -> str:
-    lines = []
-    for prefix, group in groups:
-        scores = group.pivot(index=["data", "n", "seed"], columns="method", values="accuracy")
-        differences = 100.0 * scores.sub(scores[REFERENCE], axis=0)
-        for name, own in group.groupby("method", sort=False):
-            proofs = own["proved"].dropna().astype(float)
-            lines.append(
-                [
-                    f"{prefix}{name}",
-                    f"{100.0 * own['accuracy'].mean():.1f}",
-                    f"{differences[name].mean():+.1f} ± {differences[name].sem():.1f}",
-                    f"{own['seconds'].mean():.2f}",
-                    f"{proofs.mean():.0%}" if len(proofs) else "",
-                ]
-            )
-    head = [heading, "accuracy", "difference ± s.e.", "seconds", "proved"]
-    return markdown(head, lines, numeric=range(1, 5))
+def _lines(rows: pd.DataFrame) -> list[Any]:
+    means = rows.groupby("method", sort=False)[["accuracy", "seconds", "proved"]].mean()
+    means["accuracy"] *= 100.0
+    return list(means.join(paired(rows, ["data", "n", "seed"], "accuracy", REFERENCE)).itertuples())
 
 
 def main() -> None:
@@ -155,7 +132,7 @@ def main() -> None:
         measure(study, store, "python benchmarks/generalisation.py", jobs=options.jobs)
         rows = store.frame(study.name)
     page: Path = options.out
-    write(page.parent, page.stem, sections(rows, options.seeds, options.time_limit))
+    write(page.parent, page.stem, text(rows, options.seeds, options.time_limit))
     columns = ["data", "n", "seed", "method", "accuracy", "seconds", "proved"]
     write_text(page.with_suffix(".csv"), rows[columns].to_csv(index=False, lineterminator="\n"))
 

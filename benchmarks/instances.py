@@ -14,8 +14,13 @@ from pessimal.reproduction.instances import DATA_SETS, draw, tuning_problem
 VIEWS = (("optimistic", 0.0), ("pessimistic", 0.0), ("pessimistic", 0.2))
 """View and ε; the pessimistic ones flip all of V."""
 
-GRID_SIZES, LARGE_SIZES = (5, 10, 15, 20), (30, 50, 100)
-WIDE_FEATURES, WIDE_SIZE = (20, 50, 100), 50
+SUITES = {
+    "grid": (tuple(product((5, 10, 15, 20), repeat=2)), DATA_SETS),
+    "large": (((30, 30), (50, 50), (100, 100)), DATA_SETS),
+    "wide": (((50, 50),), ("synthetic-20", "synthetic-50", "synthetic-100")),
+}
+"""Sizes of T and V, and data: the paper's sizes, more rows, more features."""
+
 TRANSFER_FEATURES, TRANSFER_UPPER = 100, 2.5
 """The size and the upper limit of the paper's transfer experiment."""
 
@@ -53,33 +58,17 @@ class Instance:
         return tuning_problem(draw(self.data, self.n_train, self.n_val, self.seed))
 
 
-def grid(seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield the paper's sizes: |T| and |V| from 5 to 20."""
-    for seed, n_train, n_val, data in product(seeds, GRID_SIZES, GRID_SIZES, DATA_SETS):
-        for view, epsilon in VIEWS:
-            yield Instance("grid", data, n_train, n_val, seed, view, epsilon)
-
-
-def large(seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield the same data with more rows."""
-    for seed, size, data, (view, epsilon) in product(seeds, LARGE_SIZES, DATA_SETS, VIEWS):
-        yield Instance("large", data, size, size, seed, view, epsilon)
-
-
-def wide(seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield synthetic data with more features."""
-    for seed, p, (view, epsilon) in product(seeds, WIDE_FEATURES, VIEWS):
-        yield Instance("wide", f"synthetic-{p}", WIDE_SIZE, WIDE_SIZE, seed, view, epsilon)
+def instances(suite: str, seeds: Sequence[int]) -> Iterator[Instance]:
+    """Yield every size, data set and view of a suite once a seed."""
+    for seed, (n_train, n_val), data, view in product(seeds, *SUITES[suite], VIEWS):
+        yield Instance(suite, data, n_train, n_val, seed, *view)
 
 
 def quick(seeds: Sequence[int]) -> Iterator[Instance]:
     """Yield a handful of the grid: the first seed, |T| = |V|."""
-    for instance in grid(seeds[:1]):
-        if instance.n_train == instance.n_val and instance.n_train != 15:
+    for instance in instances("grid", seeds[:1]):
+        if instance.n_train == instance.n_val != 15:
             yield instance
-
-
-SUITES = {"grid": grid, "large": large, "wide": wide}
 
 
 def _synthetic(instance: Instance, p: int) -> TuningProblem:

@@ -1,5 +1,11 @@
 """Rows of solvers on the same instances: who is right when two disagree, and who was faster.
 
+A row is one solver on one instance. Its `seconds` are CPU seconds: ours the whole call without its
+certificate, a MILP solver's its run alone. `certified` is the validation loss of its point if the
+certificate holds, if need be after the binaries are rounded; `inner_gap` says how far the point as
+returned is from solving its inner problem; `multiplier_cap` is the largest λ the MILP allows where
+that is not proved to suffice. Memory is that of the solver's process in MB.
+
 A certified point is a fact: no optimum lies above its value. So a solver is wrong when it claims a
 lower bound above a certified value, whoever found that; and when it claims a value below what
 another one, not refuted in this way, has proved to be a lower bound, with a point that fails the
@@ -15,11 +21,11 @@ instances have no ratio.
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
 
+import pandas as pd
 from instances import Instance
 
 from pessimal.tolerances import OPTIMAL_GAP
@@ -28,202 +34,96 @@ OURS = "pessimal"
 PROVED, LIMIT, NOT_PROVED, FAILED = "proved", "limit", "not proved", "failed"
 TOO_LARGE = "too large for the licence"
 
-
-@dataclass(frozen=True)
-class Row:
-    """One solver on one instance; whether its claims hold is for this module to say.
-
-    `seconds` are CPU seconds: ours the whole call without its certificate, a MILP solver's its run
-    alone. `certified` is the validation loss of its point if the certificate holds, if need be
-    after the binaries are rounded; `inner_gap` says how far the point as returned is from solving
-    its inner problem; `multiplier_cap` is the largest λ the MILP allows where that is not proved to
-    suffice. Memory is that of the solver's process in MB.
-    """
-
-    instance: Instance
-    solver: str
-    version: str
-    limit: float
-    status: str
-    seconds: float | None = None
-    objective: float | None = None
-    bound: float | None = None
-    certified: float | None = None
-    inner_gap: float | None = None
-    certificate_seconds: float | None = None
-    build_seconds: float | None = None
-    multiplier_cap: float | None = None
-    nodes: int | None = None
-    columns: int | None = None
-    memory_before: float | None = None
-    memory_peak: float | None = None
-    message: str = ""
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The row as it is stored: configuration and findings side by side."""
-        found = asdict(self)
-        return {**found.pop("instance"), **found}
+INSTANCE = [field.name for field in fields(Instance)]
+CONFIGURATION = [*INSTANCE, "solver", "limit"]
+_WORDS = ["version", "status", "message"]
+_NUMBERS = ["seconds", "objective", "bound", "certified", "inner_gap", "certificate_seconds"]
+_NUMBERS += ["build_seconds", "multiplier_cap", "memory_before", "memory_peak"]
 
 
-def from_record(record: Mapping[str, Any]) -> Row:
-    """Return the row that was stored."""
-    own = {field.name: record[field.name] for field in fields(Instance)}
-    return Row(Instance(**own), **{k: v for k, v in record.items() if k not in own})
-
-
-Group = Mapping[Instance, Mapping[str, Row]]
-Label = TypeVar("Label", bound=Hashable)
-
-
-def by_instance(rows: Iterable[Row]) -> dict[Instance, dict[str, Row]]:
-    """Group rows by instance, then by solver; of two rows the later one counts."""
-    groups: dict[Instance, dict[str, Row]] = {}
-    for row in rows:
-        groups.setdefault(row.instance, {})[row.solver] = row
-    return groups
-
-
-def split_by(
-    group: Group, label: Callable[[Instance], Label]
-) -> dict[Label, dict[Instance, Mapping[str, Row]]]:
-    """Split a group by a label of its instances, in order of appearance."""
-    parts: dict[Label, dict[Instance, Mapping[str, Row]]] = {}
-    for instance, rows in group.items():
-        parts.setdefault(label(instance), {})[instance] = rows
-    return parts
-
-
-class Wrong(NamedTuple):
-    """A claim that does not hold, the value that it should have been near, and why."""
-
-    row: Row
-    reference: float
-    reason: str
-
-
-def wrong_claims(rows: Mapping[str, Row]) -> list[Wrong]:
-    """Return the wrong claims among the rows of one instance."""
-    certified = {row.solver: row.certified for row in rows.values() if row.certified is not None}
-    best = min(certified, key=lambda solver: certified[solver], default=None)
-    too_high = {
-        row.solver: Wrong(row, certified[best], _missed(row, best, rows[best].inner_gap))
-        for row in rows.values()
-        if best is not None and _claimed_bound(row) > certified[best] + OPTIMAL_GAP
-    }
-    bounds = {s: _claimed_bound(row) for s, row in rows.items() if row.solver not in too_high}
-    too_low = []
-    for row in rows.values():
-        floor = max((b for solver, b in bounds.items() if solver != row.solver), default=0.0)
-        if row.status == PROVED and row.objective is not None:
-            below = row.objective < floor - OPTIMAL_GAP
-            if below and (row.certified is None or row.certified > row.objective + OPTIMAL_GAP):
-                reason = f"its point fails the certificate: inner gap {row.inner_gap or 0.0:.1e}"
-                too_low.append(Wrong(row, floor, reason))
-    return [*too_high.values(), *too_low]
-
-
-def all_wrong_claims(group: Group) -> list[Wrong]:
-    """Return the wrong claims on all instances of a group."""
-    return [claim for rows in group.values() for claim in wrong_claims(rows)]
-
-
-def _claimed_bound(row: Row) -> float:
-    if row.status == PROVED and row.objective is not None:
-        # A solver stops as soon as its bound is near enough; its claim is the value.
-        return row.objective
-    return 0.0 if row.bound is None else row.bound
-
-
-def _missed(row: Row, finder: str, inner_gap: float | None) -> str:
-    reason = f"the point of {finder} is better and certified, inner gap {inner_gap or 0.0:.1e}"
-    if row.multiplier_cap is None:
-        return reason
-    return f"{reason}; this program caps λ at {row.multiplier_cap:g}, unproved"
-
-
-class Summary(NamedTuple):
-    """One solver on a group of instances; seconds over all of them, cut at the limit."""
-
-    fit: int
-    proved: int
-    wrong: int
-    median: float
-    worst: float
-    unproved: int
-    ratio_of_medians: float | None
-    median_ratio: float | None
-
-
-class Pair(NamedTuple):
-    """A solver's time and ours on one instance, cut at the smaller limit."""
-
-    row: Row
-    ours: Row
-    seconds: float
-    our_seconds: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times longer the solver took."""
-        return self.seconds / self.our_seconds
-
-
-def solvers_of(group: Group) -> list[str]:
-    """Return the solvers with a row, ours first, then by name."""
-    found = {solver for rows in group.values() for solver in rows}
-    return sorted(found, key=lambda solver: (solver != OURS, solver))
-
-
-def summarise(group: Group, solver: str) -> Summary:
-    """Summarise one solver over the instances that its licence allows."""
-    ran = [rows[solver] for rows in group.values() if solver in rows]
-    fit = [row for row in ran if row.status != TOO_LARGE]
-    wrong = {claim.row for claim in all_wrong_claims(group)}
-    seconds = [row.seconds if row.seconds is not None else row.limit for row in fit]
-    pairs = comparable(group, solver)
-    medians = [statistics.median(side) for side in zip(*(p[2:] for p in pairs), strict=True)]
-    return Summary(
-        fit=len(fit),
-        proved=len([row for row in fit if row.status == PROVED and row not in wrong]),
-        wrong=len([row for row in fit if row in wrong]),
-        median=statistics.median(seconds) if seconds else math.nan,
-        worst=max(seconds, default=math.nan),
-        unproved=len([row for row in fit if row.status != PROVED]),
-        ratio_of_medians=medians[0] / medians[1] if pairs else None,
-        median_ratio=statistics.median(pair.ratio for pair in pairs) if pairs else None,
+def table_of(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return stored rows by instance, ours first; of two of one solver the later one counts."""
+    rows = pd.DataFrame.from_records(list(records))
+    rows = rows.reindex(columns=[*CONFIGURATION, *_WORDS, *_NUMBERS])
+    rows = rows.astype(dict.fromkeys(_NUMBERS, float) | dict.fromkeys(_WORDS, object))
+    rows = rows.fillna(dict.fromkeys(_WORDS, ""))
+    others = sorted(set(rows["solver"]) - {OURS})
+    return (
+        rows.assign(key=[Instance(*own).key for own in rows[INSTANCE].itertuples(index=False)])
+        .assign(solver=pd.Categorical(rows["solver"], [OURS, *others], ordered=True))
+        .drop_duplicates(["key", "solver"], keep="last")
+        .sort_values("key", key=lambda keys: pd.factorize(keys)[0], kind="stable")
     )
 
 
-def comparable(group: Group, solver: str) -> list[Pair]:
-    """Return the instances on which the times of a solver and ours can be compared."""
-    pairs = []
-    for rows in group.values():
-        if solver == OURS or solver not in rows or OURS not in rows:
-            continue
-        row, ours = rows[solver], rows[OURS]
-        if row.status == TOO_LARGE or {row, ours} & {claim.row for claim in wrong_claims(rows)}:
-            continue
-        limit = min(time_given(row), time_given(ours))
-        theirs, own = time_to_proof(row), time_to_proof(ours)
-        if min(theirs, own) <= limit:
-            pairs.append(Pair(row, ours, min(theirs, limit), min(own, limit)))
-    return pairs
+def judge(rows: pd.DataFrame) -> pd.DataFrame:
+    """Say of every row whether its claim is wrong, what it should have been near, and why.
+
+    It is `too_high` by the point of the `finder`, or else its own point fails the certificate; the
+    `gap` is the inner gap of that point. Added are also the seconds until the `proof`, infinite
+    where there is none, and those on the processor that the solver was `given` at least.
+    """
+    proved = rows["status"] == PROVED
+    # A solver stops as soon as its bound is near enough; its claim is the value.
+    claimed = rows["objective"].where(proved).fillna(rows["bound"]).fillna(0.0).clip(lower=0.0)
+    finders = rows.dropna(subset="certified").sort_values("certified", kind="stable")
+    finders = finders.drop_duplicates("key").set_index("key")[["solver", "certified", "inner_gap"]]
+    best = rows[["key"]].join(finders, on="key")
+    too_high = claimed > best["certified"] + OPTIMAL_GAP
+    floor = claimed.mask(too_high).groupby(rows["key"]).transform("max")
+    fails = ~(rows["certified"] <= rows["objective"] + OPTIMAL_GAP)
+    too_low = proved & (rows["objective"] < floor - OPTIMAL_GAP) & fails
+    stopped = rows[["limit", "seconds"]].min(axis=1)
+    return rows.assign(
+        wrong=too_high | too_low,
+        too_high=too_high,
+        reference=best["certified"].where(too_high, floor),
+        finder=best["solver"],
+        gap=best["inner_gap"].where(too_high, rows["inner_gap"]).fillna(0.0),
+        proof=rows["seconds"].where(proved).fillna(math.inf),
+        given=stopped.where(rows["status"] == LIMIT, rows["limit"]),
+    )
 
 
-def losses(group: Group) -> list[Pair]:
+def comparable(judged: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of others whose times, `theirs`, can be compared with `own`, and the ratio.
+
+    The ratio says how many times longer the solver took.
+    """
+    right = judged[~judged["wrong"]]
+    ours = right[right["solver"] == OURS].set_index("key")[["status", "given", "proof"]]
+    others = right[(right["solver"] != OURS) & (right["status"] != TOO_LARGE)]
+    pairs = others.join(ours.add_prefix("our_"), on="key", how="inner")
+    limit = pairs[["given", "our_given"]].min(axis=1)
+    theirs, own = pairs["proof"].clip(upper=limit), pairs["our_proof"].clip(upper=limit)
+    solved = pairs[["proof", "our_proof"]].min(axis=1) <= limit
+    return pairs.assign(theirs=theirs, own=own, ratio=theirs / own)[solved]
+
+
+def losses(judged: pd.DataFrame) -> pd.DataFrame:
     """Return where a solver proved its answer sooner than ours, the worst for us first."""
-    pairs = [pair for solver in solvers_of(group) for pair in comparable(group, solver)]
-    return sorted((pair for pair in pairs if pair.ratio < 1.0), key=lambda pair: pair.ratio)
+    pairs = comparable(judged)
+    return pairs[pairs["ratio"] < 1.0].sort_values(["ratio", "solver"], kind="stable")
 
 
-def time_given(row: Row) -> float:
-    """Return the seconds on the processor that a solver could have used, at least."""
-    if row.status == LIMIT and row.seconds is not None:
-        return min(row.limit, row.seconds)
-    return row.limit
-
-
-def time_to_proof(row: Row) -> float:
-    """Return the seconds until the proof, infinite where there is none."""
-    return row.seconds if row.status == PROVED and row.seconds is not None else math.inf
+def summarise(judged: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Sum up rows over the instances that the licence allows; times are cut at the limit."""
+    proved = judged["status"] == PROVED
+    used = judged["seconds"].fillna(judged["limit"])
+    fit = judged.assign(right=proved & ~judged["wrong"], unproved=~proved, used=used)
+    summary = (
+        fit[fit["status"] != TOO_LARGE]
+        .groupby(by, observed=True)
+        .agg(
+            fit=("key", "size"),
+            proved=("right", "mean"),
+            wrong=("wrong", "sum"),
+            median=("used", "median"),
+            worst=("used", "max"),
+            unproved=("unproved", "mean"),
+        )
+    )
+    medians = comparable(judged).groupby(by, observed=True)[["theirs", "own", "ratio"]].median()
+    medians["of_medians"] = medians["theirs"] / medians["own"]
+    ran = judged.groupby(by, observed=True).size().to_frame("ran")
+    return ran.join(summary).join(medians[["of_medians", "ratio"]])

@@ -1,16 +1,19 @@
-"""What every benchmark does: measure what its store lacks, time answers apart from their checks."""
+"""What every benchmark does: measure what its store lacks, time answers, render its page."""
 
 from __future__ import annotations
 
+import argparse
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from pessimal import solve
@@ -18,10 +21,32 @@ from pessimal.atomic import write_bytes, write_text
 from pessimal.certificate import Certificate
 from pessimal.environment import measured_version
 from pessimal.errors import InvalidInputError
+from pessimal.report.frames import markdown
 from pessimal.report.page import figure_bytes
 from pessimal.reproduction import RunResult, Store, Study, open_workers, run, show_progress
 
+HERE = Path(__file__).parent
 STORE_NAME = "measurements.sqlite"
+
+
+def command_line(module: str | None, page: str, results: str) -> argparse.ArgumentParser:
+    """Return what every benchmark can be asked, described by the first line of its module."""
+    parser = argparse.ArgumentParser(description=(module or "").split("\n", maxsplit=1)[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a handful of rows, in a folder of their own")
+    add("--out", type=Path, help=f"folder of the rows (default benchmarks/{results})")
+    add("--page", type=Path, help=f"folder of {page}.md and images/ (default docs)")
+    add("--report", action="store_true", help="write the page from the stored rows alone")
+    parser.set_defaults(results=HERE / results)
+    return parser
+
+
+@contextmanager
+def opened(options: argparse.Namespace) -> Iterator[tuple[Store, Path]]:
+    """Open the store that the options name, and say where the page goes."""
+    out: Path = options.out or options.results / ("quick" if options.quick else "")
+    with open_store(out, create=not options.report) as store:
+        yield store, options.page or (out if options.quick else HERE.parent / "docs")
 
 
 def open_store(folder: Path, *, create: bool) -> Store:
@@ -65,25 +90,15 @@ def _require_same_machine(study: Study, store: Store) -> None:
         )
 
 
-def machine(store: Store, study: str, *packages: str) -> tuple[str, list[str]]:
-    """Return the machine that the rows of a study are of, and the versions of some packages."""
+def machine(store: Store, study: str) -> dict[str, Any]:
+    """Return the machine that the rows of a study are of, and what they were measured with."""
     summary = store.summary(study)
     found = summary.runs[-1].environment
     # Without the mark of a commit: that of an installed tree may be old, the build is not.
-    versions = [f"{name} {found[name].partition('+')[0]}" for name in ("pessimal", *packages)]
+    names = ("pessimal", "numpy", "scipy", "cvxpy")
+    versions = [f"{name} {found[name].partition('+')[0]}" for name in names]
     words = f"Machine: {found['machine']}, {found['system']}, Python {found['Python']}"
-    return words, [*versions, f"build {summary.version}"]
-
-
-def write(docs: Path, name: str, sections: Sequence[str], figure: Figure | None = None) -> None:
-    """Write a page, and its figure in two formats."""
-    images = docs / "images"
-    images.mkdir(parents=True, exist_ok=True)
-    write_text(docs / f"{name}.md", "\n\n".join(s.strip("\n") for s in sections) + "\n")
-    if figure is not None:
-        write_bytes(images / f"{figure.get_label()}.svg", figure_bytes(figure, "svg"))
-        write_bytes(images / f"{figure.get_label()}.png", figure_bytes(figure, "png"))
-    print(f"report: {docs / name}.md")
+    return {"machine": words, "versions": [*versions, f"build {summary.version}"]}
 
 
 @contextmanager
@@ -106,13 +121,53 @@ def certificates_timed(check: str = "certify") -> Iterator[list[float]]:
         yield checks
 
 
-def seconds(value: float | None) -> str:
-    """Write a time, in milliseconds below a second; nothing if it is not known."""
-    if value is None or math.isnan(value):
-        return ""
+def paired(rows: pd.DataFrame, draw: list[str], score: str, other: str) -> pd.DataFrame:
+    """Compare each method with another on the same draws: mean points, and their standard error."""
+    scores = 100.0 * rows.pivot(index=draw, columns="method", values=score)
+    differences = scores.sub(scores[other], axis=0)
+    return pd.DataFrame({"points": differences.mean(), "error": differences.sem()})
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template of a page; a name that it uses and that is not given is an error."""
+    return _TEMPLATES.get_template(f"{template}.md.j2").render(values)
+
+
+def write(docs: Path, name: str, page: str, figure: Figure | None = None) -> None:
+    """Write a page, and its figure in two formats."""
+    images = docs / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    write_text(docs / f"{name}.md", page)
+    if figure is not None:
+        write_bytes(images / f"{figure.get_label()}.svg", figure_bytes(figure, "svg"))
+        write_bytes(images / f"{figure.get_label()}.png", figure_bytes(figure, "png"))
+    print(f"report: {docs / name}.md")
+
+
+def _seconds(value: float) -> str:
     return f"{1000 * value:.1f} ms" if value < 1.0 else f"{value:.1f} s"
 
 
-def times(ratio: float | None) -> str:
-    """Write a ratio; nothing if there is none."""
-    return "" if ratio is None else f"{ratio:.2g}×" if ratio < 100 else f"{ratio:.0f}×"
+def _times(ratio: float) -> str:
+    return f"{ratio:.2g}×" if ratio < 100 else f"{ratio:.0f}×"
+
+
+def _if_known(written: Callable[[float], str]) -> Callable[[float], str]:
+    return lambda value: "" if math.isnan(value) else written(value)
+
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_TEMPLATES.filters |= {
+    "number": format,
+    "seconds": _if_known(_seconds),
+    "times": _if_known(_times),
+    "share": _if_known("{:.0%}".format),
+    "megabytes": _if_known("{:.0f} MB".format),
+}
+_TEMPLATES.globals["table"] = markdown

@@ -24,21 +24,21 @@ from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import candidates
+import pandas as pd
 import solver_page
-from instances import SUITES, VIEWS, Instance, quick
-from judging import FAILED, OURS, Row, from_record
-from measuring import measure, open_store
+from instances import SUITES, VIEWS, Instance, instances, quick
+from judging import CONFIGURATION, FAILED, OURS, table_of
+from measuring import command_line, measure, opened
 
 from pessimal.environment import measured_version
 from pessimal.reproduction import Configuration, Store, Study
 from pessimal.reproduction.executors import Processes
 from pessimal.reproduction.store import encode
 
-HERE = Path(__file__).parent
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 SEEDS = (100, 101)
@@ -55,36 +55,34 @@ Task = tuple[Instance, str, float]
 def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parse(words)
-    out: Path = options.out or HERE / "results" / ("quick" if options.quick else "")
-    with open_store(out, create=not options.report) as store:
+    with opened(options) as (store, docs):
         if not options.report:
             candidates.require(options.solvers)
             os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
             command = " ".join(["python", "benchmarks/solvers.py", *_without_paths(words)])
             run(list(tasks(options, stored_rows(store))), store, options.jobs, command)
-        docs = options.page or (out if options.quick else HERE.parent / "docs")
         solver_page.write_page(store, stored_rows(store), docs)
 
 
-def stored_rows(store: Store) -> list[Row]:
+def stored_rows(store: Store) -> pd.DataFrame:
     """Return the rows of all runs."""
-    if solver_page.STUDY not in store.studies():
-        return []
-    return [from_record(found) for found in store.records(solver_page.STUDY, all_runs=True)]
+    known = solver_page.STUDY in store.studies()
+    return table_of(store.records(solver_page.STUDY, all_runs=True) if known else ())
 
 
-def tasks(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[Task]:
+def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Task]:
     """Yield what is left to solve, failures again; the solvers take turns on each instance."""
-    done = {(row.instance.key, row.solver) for row in rows if row.status != FAILED}
+    solved = rows[rows["status"] != FAILED]
+    done = set(zip(solved["key"], solved["solver"], strict=True))
     limits = SOLVER_LIMITS | options.solver_limit
     n_seeds = SOLVER_SEEDS | options.solver_seeds
     if options.quick:
         limits = dict.fromkeys(candidates.CANDIDATES, min(QUICK_LIMIT, options.time_limit))
-        instances = list(quick(options.seeds))
+        asked = [quick(options.seeds)]
     else:
         suites = SUITES if options.suite == "all" else [options.suite]
-        instances = [instance for suite in suites for instance in SUITES[suite](options.seeds)]
-    for instance in instances:
+        asked = [instances(suite, options.seeds) for suite in suites]
+    for instance in chain.from_iterable(asked):
         for solver in options.solvers:
             seeds = options.seeds[: n_seeds.get(solver, len(options.seeds))]
             if instance.seed in seeds and (instance.key, solver) not in done:
@@ -94,29 +92,21 @@ def tasks(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[Task]:
 def run(left: Sequence[Task], store: Store, jobs: int, command: str) -> None:
     """Solve the tasks, `jobs` at a time, each solver in processes of its own; keep failures too."""
     views: tuple[Configuration, ...] = tuple(
-        {"view": view, "epsilon": epsilon} for view, epsilon in VIEWS
+        {"view": v, "epsilon": epsilon} for v, epsilon in VIEWS
     )
     measure(Study(solver_page.START_UP, views, start_up, measured_version), store, command)
-    asked = tuple(_configuration(*task) for task in left)
-    study = Study(solver_page.STUDY, asked, candidates.run, measured_version)
-    store.discard(
-        study.name,
-        measured_version(),
-        (
-            _configuration(row.instance, row.solver, row.limit)
-            for row in stored_rows(store)
-            if row.status == FAILED
-        ),
+    asked = tuple(
+        {**asdict(instance), "solver": solver, "limit": limit} for instance, solver, limit in left
     )
+    study = Study(solver_page.STUDY, asked, candidates.run, measured_version)
+    rows = stored_rows(store)
+    failed = rows.loc[rows["status"] == FAILED, CONFIGURATION].to_dict("records")
+    store.discard(study.name, measured_version(), failed)
     with ProcessesBySolver(jobs) as executor:
         result = measure(study, store, command, executor, jobs)
     for failure in result.failures:
         row = encode([{"version": "", "status": FAILED, "message": failure.error}])
         store.add(result.number, failure.configuration, row, seconds=0.0, elapsed=0.0)
-
-
-def _configuration(instance: Instance, solver: str, limit: float) -> dict[str, Any]:
-    return {**asdict(instance), "solver": solver, "limit": limit}
 
 
 class ProcessesBySolver(Executor):
@@ -182,10 +172,9 @@ def _without_paths(words: Sequence[str]) -> Iterator[str]:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser = command_line(__doc__, "benchmarks", "results")
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="grid")
-    add("--quick", action="store_true", help="a handful of instances, in a folder of their own")
     add("--seeds", type=_integers, default=SEEDS, metavar="N,N,...")
     add("--solvers", type=_solvers, default=SOLVERS, metavar="NAME,NAME,...")
     add("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS")
@@ -195,9 +184,6 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     whole = partial(_numbers, kind=int)
     add("--solver-seeds", type=whole, default={}, metavar="NAME=N,...", help=counts)
     add("--jobs", type=int, default=1, help="instances at a time; more than 1 blurs the times")
-    add("--out", type=Path, help="folder of the rows (default benchmarks/results)")
-    add("--page", type=Path, help="folder of benchmarks.md and images/ (default docs)")
-    add("--report", action="store_true", help="write the page from the stored rows, solve nothing")
     return parser.parse_args(words)
 
 

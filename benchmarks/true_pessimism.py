@@ -14,44 +14,221 @@ Examples
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pessimism
-import pessimism_page
-from measuring import measure, open_store
+from matplotlib.figure import Figure
+from measuring import command_line, machine, measure, opened, paired, render, write
+from pessimism import EACH, HIGHS, ONE, OPTIMISTIC, OURS, PAPER, PAPER_SVC, REFERENCE, TRUE
 
 from pessimal.environment import measured_version
-from pessimal.reproduction import Study
+from pessimal.reproduction import Store, Study
+from pessimal.tolerances import AT_BREAKPOINT, OPTIMAL_GAP
 
-HERE = Path(__file__).parent
-PARTS = {
-    "boxes": pessimism.boxes,
-    "accuracy": pessimism.accuracy,
-    "reach": pessimism.reach,
-    "jumps": pessimism.jumps,
+PAGE = "true_pessimism"
+COMMAND = "python benchmarks/true_pessimism.py"
+
+# Colours that the colour-blind tell apart (Okabe and Ito).
+_BARS = {
+    OPTIMISTIC: ("the optimistic box", "#999999"),
+    PAPER: ("the paper's box", "#e69f00"),
+    ONE: ("ours, one limit for all", "#56b4e9"),
+    EACH: ("ours, one limit a feature", "#0072b2"),
 }
+_WIDTH = 0.2
+
+
+def write_page(store: Store, docs: Path) -> None:
+    """Write the page and its figure; a part without rows is left out."""
+    found = {name: store.frame(name) for name in SECTIONS if name in store.studies()}
+    page = text(found, machine(store, next(iter(found))))
+    write(docs, PAGE, page, bars(found["boxes"]) if "boxes" in found else None)
+
+
+def text(found: Mapping[str, pd.DataFrame], measured: Mapping[str, Any]) -> str:
+    """Return the page in Markdown."""
+    parts = {
+        name: part(found[name]) if len(found.get(name, ())) else None
+        for name, part in SECTIONS.items()
+    }
+    return render("true_pessimism", at=pessimism, command=COMMAND, **measured, **parts)
+
+
+def boxes(rows: pd.DataFrame) -> dict[str, Any]:
+    """Compare the exact worst cases of four boxes."""
+    rows = rows.assign(budget=_budget(rows), weightless=rows["width"] < AT_BREAKPOINT)
+    sizes = rows["n_train"].astype(str) + ", " + rows["n_val"].astype(str) + ", " + rows["budget"]
+    one, each = rows[rows["method"] == ONE], rows[rows["method"] == EACH]
+    kinds = [one["delta"] > 0.0, one["epsilon"] > 0.0]
+    kind = np.select(kinds, ["δ > 0", "ε > 0 alone"], "no tolerance")
+    proofs = one.groupby(kind, sort=False)["proved"].agg(proved="sum", count="size")
+    values = _values(rows)
+    gains = values[[OPTIMISTIC, PAPER]].min(axis=1) - values[EACH]
+    return {
+        "seeds": rows["seed"],
+        "count": len(each),
+        "one": one,
+        "each": each,
+        "by_budget": _by_method(rows, rows["data"] + ", " + rows["budget"]),
+        "by_size": [
+            (data, _by_method(part, sizes[part.index]))
+            for data, part in rows.groupby("data", sort=False)
+        ],
+        "above": {other: excess(rows, EACH, other) for other in (OPTIMISTIC, PAPER, ONE)},
+        "below": _often(gains, lambda won: f"there by a median of {won.median():.2f}"),
+        "proofs": list(proofs.itertuples()),
+        "open": (rows["upper_bound"] > rows["value"] + OPTIMAL_GAP).sum(),
+        "checks": pd.concat([one, each])["check_seconds"],
+    }
+
+
+def _budget(rows: pd.DataFrame) -> pd.Series:
+    return rows.apply(lambda row: f"ε = {row['epsilon']:g}, δ = {row['delta']:g}", axis=1)
+
+
+def _by_method(rows: pd.DataFrame, label: pd.Series) -> list[tuple[str, dict[str, Any]]]:
+    statistics = {
+        "value": ("value", "mean"),
+        "bound": ("lower_bound", "mean"),
+        "proved": ("proved", "mean"),
+        "median": ("seconds", "median"),
+        "longest": ("seconds", "max"),
+    }
+    return [
+        (name, part.groupby("method").agg(**statistics).to_dict("index"))
+        for name, part in rows.groupby(label, sort=False)
+    ]
+
+
+def excess(rows: pd.DataFrame, method: str, other: str) -> str:
+    """Say how often a method's worst case is above another's by more than a proof allows."""
+    values = _values(rows)
+    return _often(values[method] - values[other], lambda gaps: f"by up to {gaps.max():.2g}")
+
+
+def _values(rows: pd.DataFrame) -> pd.DataFrame:
+    keys = ["data", "n_train", "n_val", "epsilon", "delta", "seed"]
+    return rows.pivot(index=keys, columns="method", values="value")
+
+
+def _often(gaps: pd.Series, size: Callable[[pd.Series], str]) -> str:
+    some = gaps[gaps > OPTIMAL_GAP]
+    if some.empty:
+        return f"in none of {len(gaps):,} configurations"
+    return f"in {len(some):,} of {len(gaps):,} configurations, {size(some)}"
+
+
+def bars(rows: pd.DataFrame) -> Figure:
+    """Draw mean exact worst cases by budget: a panel a data set, a bar a method, its bound."""
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    figure.set_label(PAGE)
+    panels = list(rows.assign(budget=_budget(rows)).groupby("data", sort=False))
+    for number, (data, part) in enumerate(panels, 1):
+        axes = figure.add_subplot(1, len(panels), number)
+        means = part.groupby(["method", "budget"], sort=False)[["value", "lower_bound"]].mean()
+        budgets = list(dict.fromkeys(part["budget"]))
+        for place, (method, (label, colour)) in enumerate(_BARS.items()):
+            at = [k + (place - 1.5) * _WIDTH for k in range(len(budgets))]
+            axes.bar(at, means["value"][method][budgets], _WIDTH, color=colour, label=label)
+        bounds = means["lower_bound"][EACH][budgets]
+        axes.plot(at, bounds, "k_", markersize=9, label="its lower bound")
+        axes.set_xticks(range(len(budgets)), [name.replace(", ", "\n") for name in budgets])
+        axes.tick_params(labelsize=8)
+        axes.set_title(str(data), fontsize=9)
+        axes.set_ylabel("mean exact worst case", fontsize=9)
+        axes.grid(axis="y", alpha=0.3)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
+    return figure
+
+
+def accuracy(rows: pd.DataFrame) -> dict[str, Any]:
+    """Compare accuracies on rows as they are and attacked, paired over the same instances."""
+    rows = rows.astype({"seconds": float, "proved": float})
+    parts = rows.groupby(["data", "n_rows"], sort=False)
+    return {
+        "seeds": rows["seed"].nunique(),
+        "lines": _scores(rows),
+        "parts": [(*at, _scores(part)) for at, part in parts],
+        "verdicts": [
+            (method, other, *(_differences(rows, other, c)[method] for c in _SCORES))
+            for method in TRUE
+            for other in (REFERENCE, PAPER_SVC)
+        ],
+    }
+
+
+_SCORES = ("accuracy", "attacked")
+
+
+def _differences(rows: pd.DataFrame, other: str, score: str) -> Any:
+    return paired(rows, ["data", "n_rows", "seed"], score, other).to_dict("index")
+
+
+def _scores(rows: pd.DataFrame) -> list[Any]:
+    by_method = rows.groupby("method", sort=False)
+    lines = 100.0 * by_method[list(_SCORES)].mean()
+    for column, score in zip(("plain", "moved"), _SCORES, strict=True):
+        lines[column] = lines.index.map(_differences(rows, REFERENCE, score))
+    lines = lines.assign(seconds=by_method["seconds"].median(), proved=by_method["proved"].mean())
+    return list(lines.itertuples())
+
+
+def reach(rows: pd.DataFrame) -> dict[str, Any]:
+    """Say how many validation rows an exact worst case bears."""
+    keys = ["n_val", "epsilon", "delta"]
+    rows = rows.assign(exact=rows["upper_bound"] <= rows["value"] + OPTIMAL_GAP)
+    rows = rows.set_index([*keys, "data", "seed"])
+    highs = rows[rows["method"] == HIGHS].add_prefix("highs_")
+    pairs = rows[rows["method"] == OURS].join(highs)
+    lines = (
+        pairs.assign(ratio=pairs["highs_seconds"] / pairs["seconds"])
+        .groupby(keys)
+        .agg(
+            draws=("exact", "size"),
+            exact=("exact", "mean"),
+            median=("seconds", "median"),
+            worst=("seconds", "max"),
+            nodes=("nodes", "median"),
+            most=("nodes", "max"),
+            highs_exact=("highs_exact", "mean"),
+            highs_median=("highs_seconds", "median"),
+            ratio=("ratio", "median"),
+        )
+    )
+    both = pairs[pairs["exact"] & pairs["highs_exact"]]
+    largest = (both["value"] - both["highs_value"]).abs().max() if len(both) else 0.0
+    solved = {"solved": len(both), "largest": largest}
+    return {"lines": list(lines.reset_index().itertuples()), **solved}
+
+
+def jumps(rows: pd.DataFrame) -> dict[str, Any]:
+    """Say whether the worst case jumps as the box moves."""
+    instances = rows.drop_duplicates(["n_rows", "data", "seed"])
+    return {
+        "breakpoints": instances["breakpoints"].sum(),
+        "draws": len(instances),
+        "changes": rows.groupby("step")["change"].max().sort_index(ascending=False).items(),
+    }
+
+
+SECTIONS = {"boxes": boxes, "accuracy": accuracy, "reach": reach, "jumps": jumps}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    add = parser.add_argument
-    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="which to measure")
-    add("--quick", action="store_true", help="a handful of rows, in a folder of their own")
-    add("--out", type=Path, help="folder of the rows (default benchmarks/results/true_pessimism)")
-    add("--page", type=Path, help="folder of true_pessimism.md and images/ (default docs)")
-    add("--report", action="store_true", help="write the page from the stored rows alone")
+    parser = command_line(__doc__, PAGE, f"results/{PAGE}")
+    parser.add_argument("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     options = parser.parse_args(arguments)
-    folder = HERE / "results" / "true_pessimism" / ("quick" if options.quick else "")
-    out: Path = options.out or folder
-    with open_store(out, create=not options.report) as store:
+    with opened(options) as (store, docs):
         for part in () if options.report else options.parts:
             asked = pessimism.factors(part, options.quick)
-            study = Study(part, asked, PARTS[part], measured_version)
-            measure(study, store, pessimism_page.COMMAND)
-        docs = options.page or (out if options.quick else HERE.parent / "docs")
-        pessimism_page.write_page(store, docs)
+            study = Study(part, asked, getattr(pessimism, part), measured_version)
+            measure(study, store, COMMAND)
+        write_page(store, docs)
 
 
 if __name__ == "__main__":

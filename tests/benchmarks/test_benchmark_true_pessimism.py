@@ -16,10 +16,11 @@ import pessimism
 import true_pessimism
 from measuring import STORE_NAME
 from pessimism import EACH, HIGHS, ONE, OPTIMISTIC, OURS, PAPER, factors
-from pessimism_page import accuracy, excess, findings
+from true_pessimism import excess, text
 
 from pessimal.reproduction import Store, Study
 
+MEASURED = {"machine": "on a machine", "versions": []}
 CONFIGURATION = {"data": "diabetes", "n_train": 20, "n_val": 20, "epsilon": 0.2, "delta": 0.0}
 
 
@@ -56,7 +57,8 @@ def test_a_quick_run_writes_every_section_and_resumes(
     def refuse(at: object) -> list[dict[str, object]]:
         raise AssertionError(f"{at} was measured twice")
 
-    monkeypatch.setattr(true_pessimism, "PARTS", dict.fromkeys(true_pessimism.PARTS, refuse))
+    for part in true_pessimism.SECTIONS:
+        monkeypatch.setattr(pessimism, part, refuse)
     true_pessimism.main(words)
     assert (tmp_path / "true_pessimism.md").read_text("utf-8") == page
 
@@ -73,7 +75,7 @@ def test_a_box_of_ours_that_is_worse_is_counted() -> None:
     worse = answers(optimistic=0.5, paper=0.3, one=0.6, each=0.4)
     assert excess(worse, EACH, PAPER) == "in 1 of 1 configurations, by up to 0.1"
     assert excess(worse, EACH, OPTIMISTIC) == "in none of 1 configurations"
-    assert "above the paper's in 1 of 1 configurations" in findings(worse)[0]
+    assert "above the paper's in 1 of 1 configurations" in text({"boxes": worse}, MEASURED)
 
 
 def test_differences_within_the_tolerance_are_none() -> None:
@@ -92,9 +94,9 @@ def test_differences_of_accuracy_are_paired() -> None:
         for method, scores in methods.items()
     )
     error = statistics.stdev([-10.0, 10.0, 30.0]) / 3**0.5
-    text = "\n".join(accuracy(found))
-    assert f"+10.0 ± {error:.1f}" in text
-    assert "no clear difference" in text
+    page = text({"accuracy": found}, MEASURED)
+    assert f"+10.0 ± {error:.1f}" in page
+    assert "no clear difference" in page
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.1])
