@@ -29,6 +29,7 @@ cdef class Dictionary:
     cdef double left_slope(self, Py_ssize_t k) noexcept
     cdef double right_slope(self, Py_ssize_t k) noexcept
     cdef double corner_value(self, Py_ssize_t k, double at) noexcept
+    cdef double least_corner_value(self, Py_ssize_t k) noexcept
     cdef double best_corner(self, Py_ssize_t k) noexcept
     cdef double dual_objective(self) noexcept
     cdef void exchange(self, Py_ssize_t row, Py_ssize_t column) noexcept

@@ -209,8 +209,22 @@ class Dictionary:
         """Value of the Lagrangian at ``y``; a lower bound of the program."""
         total = 0.0
         for k in range(self.size):
-            total += self.corner_value(k, self.best_corner(k))
+            if self.position[k] >= 0 and self.slope_left[k] == self.slope_right[k]:
+                total -= self.y[k] * self.kink[k]  # the same everywhere: y is its slope
+            else:
+                total += self.least_corner_value(k)
         return total
+
+    def least_corner_value(self, k: int) -> float:
+        """Least of the Lagrangian's share of row `k`, which one of its corners has."""
+        least = INF
+        if self.low[k] <= self.kink[k] <= self.high[k]:
+            least = -self.y[k] * self.kink[k]
+        if self.low[k] > -INF:
+            least = min(least, self.corner_value(k, self.low[k]))
+        if self.high[k] < INF:
+            least = min(least, self.corner_value(k, self.high[k]))
+        return least
 
     def exchange(self, row: int, column: int) -> None:
         """Let a basic and a nonbasic row change places in the dictionary."""
