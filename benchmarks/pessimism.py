@@ -56,7 +56,7 @@ EPSILONS, DELTAS = (0.0, 0.2, 0.4), (0.0, 0.1)
 OPTIMISTIC, PAPER, ONE, EACH = "optimistic", "paper", "one", "each"
 PAPER_NODES = START_NODES
 ONE_LIMIT, EACH_LIMIT = 60.0, 12.0
-"""Seconds on the clock; one limit a feature need not end with a proof."""
+"""Seconds on the clock; one limit per feature need not end with a proof."""
 
 ROWS = (20, 40)
 EPSILON, DELTA, RADIUS = 0.2, 0.05, 0.3

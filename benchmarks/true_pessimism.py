@@ -37,7 +37,7 @@ _BARS = {
     OPTIMISTIC: ("the optimistic box", "#999999"),
     PAPER: ("the paper's box", "#e69f00"),
     ONE: ("ours, one limit for all", "#56b4e9"),
-    EACH: ("ours, one limit a feature", "#0072b2"),
+    EACH: ("ours, one limit per feature", "#0072b2"),
 }
 _WIDTH = 0.2
 
