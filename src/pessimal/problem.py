@@ -279,7 +279,8 @@ def feature_vector(name: str, value: ArrayLike, n_features: int) -> Vector:
         values = np.full(n_features, float(values))
     if values.shape != (n_features,):
         raise InvalidInputError(
-            f"{name} has shape {values.shape}; pass a number or {n_features} numbers, one per feature"
+            f"{name} has shape {values.shape}; pass a number or {n_features} numbers, one per "
+            "feature"
         )
     _require_finite(name, values)
     if (values < 0.0).any():
