@@ -75,11 +75,15 @@ def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.int
     >>> rows.tolist(), weight.tolist(), which.tolist()
     ([[1.0], [2.0]], [1.0, 2.0], [1, 0, 1])
     """
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    if len(distinct) == len(rows):  # as they came
+    # By hand, because Ctrl-C within numpy's unique over an axis comes out as a TypeError.
+    order = np.lexsort(rows.T[::-1])
+    in_order = rows[order]
+    first = np.append(True, (in_order[1:] != in_order[:-1]).any(axis=1))
+    if first.all():  # as they came
         return rows, weight, np.arange(len(rows))
-    return distinct, np.bincount(which, weight).astype(np.float64), which
+    which = np.empty(len(rows), np.intp)
+    which[order] = np.cumsum(first) - 1
+    return in_order[first], np.bincount(which, weight).astype(np.float64), which
 
 
 def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
