@@ -50,9 +50,12 @@ class BoxSet(NearOptimalSet):
         self, problem: TuningProblem, box: Vector, budget: Budget, *, deadline: Deadline = NEVER
     ) -> None:
         self.problem, self.box, self.budget = problem, box, budget
-        trained = BoxModels(problem, box).least_loss(deadline)
+        models = BoxModels(problem, box)
+        trained = models.least_loss(deadline)
         model = Linear(trained.w, -trained.b)
         self.trained = Extreme(trained.value, trained.lower_bound, trained.value, model)
+        models.limit_training(self.training_limit)
+        self.models = models  # warm from training; another budget has its own
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
