@@ -144,6 +144,7 @@ class NearOptimalSet(ABC):
         return False
 
     @classmethod
+    @abstractmethod
     def of(
         cls,
         estimator: Any,
@@ -153,7 +154,6 @@ class NearOptimalSet(ABC):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Make the set of the models that train on (X, y) about as well as an estimator can."""
-        raise NotImplementedError
 
     @property
     def limit(self) -> float:
