@@ -14,8 +14,11 @@ import numpy as np
 
 from pessimal.losses.base import Loss, Vector
 
-SMALL = 1e-4
-"""Shifts below which φ'' itself stands for the secant: the formula would lose its digits."""
+SMALL = 1e-3
+"""Shifts below which a secant is bounded by φ'' there: its formula would lose its digits."""
+
+ROUNDING = 8.0 * float(np.finfo(float).eps)
+"""Error of a sum of three terms, relative to their sizes, with room to spare."""
 
 
 class SmoothLoss(Loss):
@@ -25,9 +28,13 @@ class SmoothLoss(Loss):
     ----------
     self_concordant : bool
         Whether the third derivative is nowhere larger than the second (Bach 2010).
+    symmetric : bool
+        Whether φ'' is the same at t and −t and falls from 0 on, so that one parabola may touch φ
+        at both.
     """
 
     self_concordant = False
+    symmetric = False
 
     @abstractmethod
     def second(self, margins: Vector) -> Vector:
@@ -35,14 +42,7 @@ class SmoothLoss(Loss):
 
     @abstractmethod
     def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Return the least and the largest q over shifts from `low` ≤ 0 to `high` ≥ 0."""
-
-    def secant(self, margins: Vector, shift: Vector) -> Vector:
-        """Return q at a shift."""
-        safe = np.where(np.abs(shift) < SMALL, 1.0, shift)
-        rise = self.value(margins + safe) - self.value(margins) - self.slope(margins) * safe
-        # Rounding of the rise must not turn a bound into a claim: to φ'' where it could.
-        return np.where(np.abs(shift) < SMALL, self.second(margins), 2.0 * rise / (safe * safe))
+        """Bound q over shifts from `low` ≤ 0 to `high` ≥ 0, from below and from above."""
 
 
 class Squared(SmoothLoss):
@@ -78,10 +78,11 @@ class Logistic(SmoothLoss):
 
     name = "log"
     self_concordant = True
+    symmetric = True
 
     def value(self, margins: Vector) -> Vector:
         """Return the logarithmic loss."""
-        return np.logaddexp(0.0, -margins)
+        return np.log1p(np.exp(-np.abs(margins))) + np.maximum(0.0, -margins)
 
     def slope(self, margins: Vector) -> Vector:
         """Return minus the probability of the wrong class."""
@@ -89,23 +90,36 @@ class Logistic(SmoothLoss):
 
     def second(self, margins: Vector) -> Vector:
         """Return the variance of the predicted class."""
-        return _probability(margins) * _probability(-margins)
+        small = np.exp(-np.abs(margins))
+        return small / np.square(1.0 + small)
 
     def curvature(self, low: Vector, high: Vector) -> Vector:
         """Return φ'' at the margin nearest to 0, where it is largest."""
         return self.second(np.clip(0.0, low, high))
 
     def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Return the ends of q, which rises up to the shift to ``−t`` and falls beyond.
+        """Bound the ends of q, which rises up to the shift to ``−t`` and falls beyond.
 
         That φ'' is largest at 0 and symmetric makes it so; at ``−t`` the parabola of Jaakkola and
         Jordan (2000) touches φ a second time.
         """
-        at_zero = self.second(margins)
-        ends = [self.secant(margins, low), self.secant(margins, high)]
-        least = np.minimum(at_zero, np.minimum(*ends))
-        largest = np.maximum(at_zero, self.secant(margins, np.clip(-2.0 * margins, low, high)))
-        return least, np.maximum(largest, np.maximum(*ends))
+        value, slope, second = self.value(margins), self.slope(margins), self.second(margins)
+
+        def bounds(shift: Vector) -> tuple[Vector, Vector]:
+            tiny = np.abs(shift) < SMALL
+            safe = np.where(tiny, 1.0, shift)
+            there, linear = self.value(margins + safe), slope * safe
+            error = ROUNDING * (there + value + np.abs(linear))
+            scale = 2.0 / (safe * safe)
+            rise = there - value - linear
+            # φ'' changes at most by the factor exp(|s|) over a shift s.
+            near = np.exp(np.abs(np.where(tiny, shift, 0.0)))
+            least = np.where(tiny, second / near, scale * (rise - error))
+            return least, np.where(tiny, second * near, scale * (rise + error))
+
+        ends = bounds(low)[0], bounds(high)[0]
+        peak = bounds(np.clip(-2.0 * margins, low, high))[1]
+        return np.maximum(0.0, np.minimum(*ends)), np.minimum(0.25, np.maximum(second, peak))
 
 
 class SquaredHinge(SmoothLoss):
@@ -133,10 +147,17 @@ class SquaredHinge(SmoothLoss):
 
     def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         """Return q at the two ends: φ'' falls with the margin, and so does its mean."""
-        return (
-            np.clip(self.secant(margins, high), 0.0, self.second(margins)),
-            np.clip(self.secant(margins, low), self.second(margins), 2.0),
-        )
+        hinge = 1.0 - margins
+        inside = hinge > 0.0
+        # To the right of a margin below 1 the loss is a parabola up to 1 and 0 beyond; to the left
+        # of one above it is 0 down to 1. In between, where no formula applies, nothing is divided.
+        right, left = np.maximum(high, np.abs(hinge)), np.minimum(low, -np.abs(hinge))
+        right, left = np.where(right == 0.0, 1.0, right), np.where(left == 0.0, -1.0, left)
+        falling = 2.0 * hinge * (2.0 * right - hinge) / np.square(right)
+        rising = 2.0 * np.square((hinge - left) / left)
+        least = np.where(inside, np.where(high > hinge, falling, 2.0), 0.0)
+        largest = np.where(inside, 2.0, np.where(low < hinge, rising, 0.0))
+        return least * (1.0 - ROUNDING), np.minimum(2.0, largest * (1.0 + ROUNDING))
 
 
 def _probability(score: Vector) -> Vector:

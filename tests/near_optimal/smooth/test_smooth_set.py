@@ -13,7 +13,6 @@ from sklearn.svm import LinearSVC
 from pessimal import near_optimal_set
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.near_optimal import Linear
-from pessimal.near_optimal.smooth.estimators import training_problem
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
 
 cp: Any = cvxpy
@@ -49,11 +48,9 @@ def test_the_training_problem_is_the_one_of_scikit_learn(estimator: Any, weighte
     y = targets if estimator in REGRESSORS else labels
     weight = np.random.default_rng(1).random(len(y)) * 3.0 if weighted else None
     estimator.fit(X, y, sample_weight=weight)
-    problem = training_problem(estimator, X, y, weight)
-    fitted = np.ravel(estimator.coef_)
-    if problem.intercept:
-        fitted = np.append(fitted, np.ravel(estimator.intercept_)[0])
-    assert problem.objective.minimise() == pytest.approx(fitted, abs=1e-6)
+    trained = near_optimal_set(estimator, X, y, sample_weight=weight).trained
+    assert trained.coef == pytest.approx(np.ravel(estimator.coef_), abs=1e-6)
+    assert trained.intercept == pytest.approx(np.ravel(estimator.intercept_)[0], abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))

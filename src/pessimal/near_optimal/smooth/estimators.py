@@ -1,27 +1,101 @@
 """The training problem of a scikit-learn estimator, exactly its own.
 
 Objectives are divided by the sum of the weights, which changes no model, so that the loss is a mean
-and δ means the same for all of them.
+and δ means the same for all of them. Inside, features are shifted and scaled to order one, so that
+units do not matter to the arithmetic; the penalty is that of the features as they came.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
-from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
-from sklearn.utils.validation import check_X_y
 
 from pessimal.errors import InvalidInputError
 from pessimal.losses import Logistic, SmoothLoss, Squared, SquaredHinge
-from pessimal.near_optimal.smooth.objective import MeanLoss, Objective, Rows, shares
+from pessimal.near_optimal.base import Linear
+from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
+from pessimal.near_optimal.smooth.source import Piece, Source, Summary, dense, read_source
 from pessimal.problem import Matrix, Vector
 
 SUPPORTED = (Ridge, RidgeClassifier, LinearRegression, LogisticRegression, LinearSVC)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Features as they are worked with: ``z = ((x − shift)/scale, 1)``, the 1 for the intercept."""
+
+    shift: Vector
+    scale: Vector
+    intercept: bool
+
+    @classmethod
+    def of(cls, X: Matrix, intercept: bool) -> Coordinates:
+        """Take mean and spread of some rows; without an intercept nothing can be shifted."""
+        shift = X.mean(axis=0) if intercept else np.zeros(X.shape[1])
+        size = np.sqrt(np.square(X - shift).mean(axis=0))
+        # A power of two rounds nothing. What does not vary in these rows keeps its unit.
+        scale = np.exp2(np.round(np.log2(np.where(size > 0.0, size, 1.0))))
+        return cls(shift, scale, intercept)
+
+    def rows(self, X: Matrix) -> Matrix:
+        """Return the rows ``z``."""
+        Z = np.empty((len(X), X.shape[1] + self.intercept))
+        np.subtract(X, self.shift, out=Z[:, : X.shape[1]])
+        Z[:, : X.shape[1]] /= self.scale
+        Z[:, X.shape[1] :] = 1.0
+        return Z
+
+    def model(self, u: Vector) -> Linear:
+        """Return the model of the features as they came."""
+        coef = u[: len(self.scale)] / self.scale
+        return Linear(coef, float(u[-1] - coef @ self.shift) if self.intercept else 0.0)
+
+    def variables(self, model: Linear) -> Vector:
+        """Return the variables of a model."""
+        coef = np.asarray(model.coef, np.float64)
+        if not self.intercept:
+            return coef * self.scale
+        return np.append(coef * self.scale, model.intercept + coef @ self.shift)
+
+    def penalty(self, coef: float, intercept: float) -> Matrix:
+        """Return P of the penalty ``½·coef·‖coef‖² + ½·intercept·intercept²``."""
+        n = len(self.scale)
+        P = np.zeros((n + self.intercept, n + self.intercept))
+        P[:n, :n] = np.diag(coef / np.square(self.scale))
+        if self.intercept and intercept:
+            back = np.append(-self.shift / self.scale, 1.0)
+            P += intercept * np.outer(back, back)
+        return P
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Makes blocks of rows as a loss wants them."""
+
+    coordinates: Coordinates
+    classes: tuple[Any, Any] | None
+    signed: bool
+    factors: tuple[float, float] = (1.0, 1.0)
+
+    def __call__(self, piece: Piece) -> Block:
+        """Encode a piece of data; its weights are divided by their sum later."""
+        X, y, weight = piece
+        Z = self.coordinates.rows(dense(X))
+        if self.classes is None:
+            return Block.of(Z, np.asarray(y, np.float64), weight)
+        positive = np.asarray(y == self.classes[1])
+        labels = np.where(positive, 1.0, -1.0)
+        weight = weight * np.where(positive, self.factors[1], self.factors[0])
+        if self.signed:
+            return Block.of(Z * labels[:, None], np.zeros(len(Z)), weight)
+        return Block.of(Z, labels, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,88 +104,102 @@ class TrainingProblem:
 
     Attributes
     ----------
-    objective : Objective
+    rows : Rows
+    loss : SmoothLoss
+    penalty : ndarray
+        P of the quadratic penalty.
+    coordinates : Coordinates
     classes : tuple or None
         The two classes, negative one first; None for regression.
-    intercept : bool
-        Whether the last of the variables is an intercept.
     """
 
-    objective: Objective
+    rows: Rows
+    loss: SmoothLoss
+    penalty: Matrix
+    coordinates: Coordinates
     classes: tuple[Any, Any] | None
-    intercept: bool
 
-    @property
-    def loss(self) -> SmoothLoss:
-        """The loss whose mean is minimised."""
-        return self.objective.mean.loss
-
-    def rows(self, X: Matrix, y: Vector, loss: SmoothLoss) -> Rows:
-        """Return rows of other data, with labels −1 and +1 or targets, for a loss."""
-        share = np.full(len(y), 1.0 / len(y))
-        return _rows(X, y, share, loss, self.intercept, self.classes is not None)
-
-    def points(self, X: ArrayLike, y: ArrayLike) -> tuple[Matrix, Vector]:
-        """Read points to judge models by, their labels as −1 and +1."""
-        values, targets = check_X_y(X, y, dtype=np.float64, y_numeric=self.classes is None)
-        n_features = len(self.objective.penalty) - self.intercept
-        if values.shape[1] != n_features:
+    def points(self, X: Any, y: Any) -> Source:
+        """Read points to judge models by; check that they are like those of training."""
+        source = read_source(X, y, None, classifies=self.classes is not None)
+        n_features = len(self.coordinates.scale)
+        if source.summary.n_features != n_features:
             raise InvalidInputError(
-                f"X has {values.shape[1]} columns; pass {n_features}, as in training"
+                f"X has {source.summary.n_features} columns; pass {n_features}, as in training"
             )
-        if self.classes is None:
-            return values, np.asarray(targets, np.float64)
-        strange = ~np.isin(targets, self.classes)
-        if strange.any():
-            raise InvalidInputError(
-                f"y has the label {targets[strange][0]!r}; pass labels {self.classes[0]!r} and "
-                f"{self.classes[1]!r}, as in training"
-            )
-        return values, np.where(targets == self.classes[1], 1.0, -1.0)
+        if self.classes is not None:
+            for label in source.summary.classes:
+                if label not in self.classes:
+                    raise InvalidInputError(
+                        f"y has the label {label!r}; pass labels {self.classes[0]!r} and "
+                        f"{self.classes[1]!r}, as in training"
+                    )
+        return source
 
-    def scored(self, X: Matrix) -> Matrix:
-        """Return the rows whose products with the variables are scores."""
-        return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
+    def encoded(self, points: Source, loss: SmoothLoss) -> Rows:
+        """Return rows of points as a loss wants them."""
+        signed = not isinstance(loss, Squared)
+        if signed and self.classes is None:
+            raise InvalidInputError(
+                f"loss is {type(loss).__name__}, which is for classes; pass 'squared', the loss "
+                "of a regression"
+            )
+        encoder = Encoder(self.coordinates, self.classes, signed)
+        return _weighted(points, encoder, points.summary.weight)
 
 
 def training_problem(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
 ) -> TrainingProblem:
     """Read what an estimator would minimise on (X, y)."""
-    classifier = isinstance(estimator, RidgeClassifier | LogisticRegression | LinearSVC)
-    values, targets = check_X_y(
-        X, y, dtype=np.float64, y_numeric=not classifier, multi_output=False
-    )
-    weight = np.ones(len(targets)) if sample_weight is None else np.array(sample_weight, np.float64)
-    if weight.shape != (len(targets),):
-        raise InvalidInputError(
-            f"sample_weight has shape {weight.shape}; pass {len(targets)} weights, one per row"
-        )
-    classes = None
-    if classifier:
-        classes = _two_classes(targets)
-        weight = weight * _class_weights(estimator, targets, weight)
-        targets = np.where(targets == classes[1], 1.0, -1.0)
+    kind = _kind(estimator)
+    classifies = kind in (RidgeClassifier, LogisticRegression, LinearSVC)
+    source = read_source(X, y, sample_weight, classifies=classifies)
+    summary, classes, factors = source.summary, None, (1.0, 1.0)
+    if classifies:
+        classes = _two_classes(summary)
+        factors = _class_weights(estimator, summary)
     _refuse_positive(estimator)
-    loss, strength, on_intercept = _PENALTIES[_kind(estimator)](estimator)
-    intercept = bool(estimator.fit_intercept)
-    penalty = np.full(values.shape[1], strength)
-    if intercept:
-        penalty = np.append(penalty, on_intercept)
-    share = shares(weight)
-    rows = _rows(values, targets, share, loss, intercept, classes is not None)
-    objective = Objective(MeanLoss(rows, loss), penalty / weight.sum())
-    return TrainingProblem(objective, classes, intercept)
+    loss, on_coef, on_intercept = _PENALTIES[kind](estimator)
+    coordinates = Coordinates.of(dense(source.first[0]), bool(estimator.fit_intercept))
+    encoder = Encoder(coordinates, classes, not isinstance(loss, Squared), factors)
+    total = summary.weight
+    if classifies:
+        total = sum(f * w for f, w in zip(factors, summary.class_weights, strict=True))
+    return TrainingProblem(
+        _weighted(source, encoder, total),
+        loss,
+        coordinates.penalty(on_coef / total, on_intercept / total),
+        coordinates,
+        classes,
+    )
 
 
-def _rows(
-    X: Matrix, y: Vector, share: Vector, loss: SmoothLoss, intercept: bool, classifies: bool
-) -> Rows:
-    Z = np.column_stack([X, np.ones(len(X))]) if intercept else X
-    if isinstance(loss, Squared):  # of the residual; the labels of a classifier are its targets
-        return Rows(Z, y, share)
-    assert classifies
-    return Rows(Z * y[:, None], np.zeros(len(y)), share)
+def _weighted(source: Source, encoder: Encoder, total: float) -> Rows:
+    """Return encoded rows with weights that sum to 1, held in memory where the data are.
+
+    What is sparse would grow, and a parabola passes over its rows once or twice.
+    """
+    rows = source.rows(Shares(encoder, total))
+    held = source.in_memory and not issparse(source.first[0]) and encoder.signed
+    return HeldRows(rows.each(_itself)) if held else rows
+
+
+def _itself(block: Block) -> Block:
+    return block
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Encodes, and divides the weights by their sum."""
+
+    encoder: Encoder
+    total: float
+
+    def __call__(self, piece: Piece) -> Block:
+        """Encode a piece of data."""
+        block = self.encoder(piece)
+        return Block.of(block.Z, block.offset, block.weight / self.total)
 
 
 def _kind(estimator: Any) -> type:
@@ -124,24 +212,29 @@ def _kind(estimator: Any) -> type:
     )
 
 
-def _two_classes(y: Any) -> tuple[Any, Any]:
-    classes = np.unique(y)
-    if len(classes) != 2:
+def _two_classes(summary: Summary) -> tuple[Any, Any]:
+    if len(summary.classes) != 2:
         raise InvalidInputError(
-            f"y has {len(classes)} classes; a near-optimal set of a classifier needs two"
+            f"y has {len(summary.classes)} classes; a near-optimal set of a classifier needs two"
         )
-    return classes[0], classes[1]
+    return summary.classes[0], summary.classes[1]
 
 
-def _class_weights(estimator: Any, y: Any, weight: Vector) -> Vector:
-    """Weights of the rows by their classes; all but the ridge balance the weights of rows."""
-    if estimator.class_weight is None:
-        return np.ones(len(y))
-    if not isinstance(estimator, RidgeClassifier) and estimator.class_weight == "balanced":
-        classes = np.unique(y)
-        factors = compute_class_weight("balanced", classes=classes, y=y, sample_weight=weight)
-        return np.asarray(factors[np.searchsorted(classes, y)])
-    return np.asarray(compute_sample_weight(estimator.class_weight, y))
+def _class_weights(estimator: Any, summary: Summary) -> tuple[float, float]:
+    """Return factors of both classes; all but the ridge balance the weights of rows."""
+    given = estimator.class_weight
+    if given is None:
+        return 1.0, 1.0
+    if isinstance(given, str) and given == "balanced":
+        sizes = summary.class_counts if type(estimator) is RidgeClassifier else summary.class_weights
+        low, high = (sum(sizes) / (2.0 * size) for size in sizes)
+        return low, high
+    if not isinstance(given, dict):
+        raise InvalidInputError(
+            f"estimator has class_weight={given!r}; pass 'balanced', a dict or None"
+        )
+    low, high = (float(given.get(label, 1.0)) for label in summary.classes)
+    return low, high
 
 
 def _refuse_positive(estimator: Any) -> None:
@@ -184,7 +277,7 @@ def _svc(estimator: Any) -> tuple[SmoothLoss, float, float]:
     return SquaredHinge(), strength, strength / float(estimator.intercept_scaling) ** 2
 
 
-_PENALTIES = {
+_PENALTIES: dict[type, Callable[[Any], tuple[SmoothLoss, float, float]]] = {
     Ridge: _ridge,
     RidgeClassifier: _ridge,
     LinearRegression: _least_squares,

@@ -1,49 +1,41 @@
-"""What training minimises, as sums over rows that may come in blocks.
+"""What training minimises: the mean of a loss over rows, and a quadratic penalty.
 
-``R(u) = Σ weight_i·φ(z_i·u − o_i) + ½uᵀPu`` with ``u = (coef, intercept)``. In classification a row
-``z`` is ``(x, 1)`` times its label and the offset 0, so that ``z·u`` is the margin; in regression
-``z`` is ``(x, 1)``, the offset the target, and ``z·u − o`` the residual. Weights sum to 1.
+``R(u) = Σ weight_i·φ(z_i·u − o_i) + ½uᵀPu``. In classification a row ``z`` carries its label and
+the offset is 0, so that ``z·u`` is the margin; in regression the offset is the target, and
+``z·u − o`` the residual. Weights sum to 1. The mean of squares is a parabola, and after one pass
+over the rows nothing is asked of them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from pessimal.errors import InvalidInputError, SolverError
-from pessimal.losses import SmoothLoss
+from pessimal.errors import SolverError
+from pessimal.losses import SmoothLoss, Squared
 from pessimal.near_optimal.smooth.quadratic import Quadratic
+from pessimal.near_optimal.smooth.rows import Block, Rows
 from pessimal.problem import Matrix, Vector
-
-BLOCK = 16_384
-"""Rows worked on at a time: what is made of them stays in the cache, and memory small."""
 
 MOST_STEPS = 100
 """Of Newton's method; ten are usual."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows ``z``, offsets and weights of one data set."""
+class Function(Protocol):
+    """A convex function with a parabola at every point."""
 
-    Z: Matrix
-    offset: Vector
-    weight: Vector
+    def value(self, u: Vector) -> float:
+        """Return its value."""
 
-    def margins(self, u: Vector) -> Vector:
-        """Return ``z·u − o`` of every row."""
-        return np.asarray(self.Z @ u - self.offset)
+    def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
+        """Return its value and its slope in a direction."""
 
-    def gram(self, weight: Vector) -> Matrix:
-        """Return ``Σ weight_i z_i z_iᵀ``."""
-        total = np.zeros((self.Z.shape[1], self.Z.shape[1]))
-        for first in range(0, len(self.Z), BLOCK):
-            Z, share = self.Z[first : first + BLOCK], weight[first : first + BLOCK]
-            total += Z.T @ (Z * share[:, None])
-        return total
+    def expansion(self, u: Vector) -> Quadratic:
+        """Return its value, gradient and Hessian."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,76 +47,122 @@ class MeanLoss:
 
     def value(self, u: Vector) -> float:
         """Return the mean loss."""
-        return self.loss.mean(self.rows.margins(u), self.rows.weight)
+        return self.rows.total(partial(_value, self.loss, u))
 
-    def expansion(self, u: Vector, curvatures: Vector | None = None) -> Quadratic:
-        """Return the parabola at a model with φ'', or other curvatures, of each row."""
-        margins = self.rows.margins(u)
-        weight = self.rows.weight
-        second = self.loss.second(margins) if curvatures is None else curvatures
-        slope = self.rows.Z.T @ (weight * self.loss.slope(margins))
-        value = self.loss.mean(margins, weight)
-        return Quadratic(value, np.asarray(slope), self.rows.gram(weight * second))
+    def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
+        """Return the mean loss and its slope in a direction."""
+        value, slope = self.rows.total(partial(_slope_along, self.loss, u, direction))
+        return float(value), float(slope)
+
+    def expansion(self, u: Vector) -> Quadratic:
+        """Return the parabola that touches the mean loss at a model."""
+        return self.rows.total(partial(_expansion, self.loss, u))
+
+
+def _value(loss: SmoothLoss, u: Vector, block: Block) -> float:
+    return loss.mean(block.margins(u), block.weight)
+
+
+def _slope_along(loss: SmoothLoss, u: Vector, direction: Vector, block: Block) -> Vector:
+    margins = block.margins(u)
+    slope = (block.weight * loss.slope(margins)) @ (block.Z @ direction)
+    return np.array([loss.mean(margins, block.weight), slope])
+
+
+def _expansion(loss: SmoothLoss, u: Vector, block: Block) -> Quadratic:
+    margins = block.margins(u)
+    slope = block.Z.T @ (block.weight * loss.slope(margins))
+    return Quadratic(loss.mean(margins, block.weight), slope, block.gram(loss.second(margins)))
+
+
+@dataclass(frozen=True, eq=False)
+class Parabola:
+    """A function that is a quadratic around a point."""
+
+    origin: Vector
+    quadratic: Quadratic
+
+    def value(self, u: Vector) -> float:
+        """Return its value."""
+        return self.quadratic.at(u - self.origin)
+
+    def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
+        """Return its value and its slope in a direction."""
+        here = self.expansion(u)
+        return here.value, float(here.slope @ direction)
+
+    def expansion(self, u: Vector) -> Quadratic:
+        """Return the same quadratic around another point."""
+        return self.quadratic.around(u - self.origin)
+
+
+def mean_loss(rows: Rows, loss: SmoothLoss, near: Vector) -> MeanLoss | Parabola:
+    """Return the mean of a loss over rows; of squares the parabola, exact around a model."""
+    mean = MeanLoss(rows, loss)
+    return Parabola(near, mean.expansion(near)) if isinstance(loss, Squared) else mean
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Mean loss and a quadratic penalty, of which `penalty` is the diagonal."""
+    """A mean loss and the penalty ``½uᵀPu``."""
 
-    mean: MeanLoss
-    penalty: Vector
+    mean: MeanLoss | Parabola
+    penalty: Matrix
 
     def value(self, u: Vector) -> float:
         """Return what training minimises."""
-        return self.mean.value(u) + 0.5 * float(self.penalty @ (u * u))
+        return self.mean.value(u) + 0.5 * float(u @ self.penalty @ u)
 
-    def expansion(self, u: Vector, curvatures: Vector | None = None) -> Quadratic:
+    def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
+        """Return it and its slope in a direction."""
+        value, slope = self.mean.slope_along(u, direction)
+        pull = self.penalty @ u
+        return value + 0.5 * float(u @ pull), slope + float(pull @ direction)
+
+    def expansion(self, u: Vector) -> Quadratic:
         """Return its parabola at a model."""
-        loss = self.mean.expansion(u, curvatures)
-        return Quadratic(
-            loss.value + 0.5 * float(self.penalty @ (u * u)),
-            loss.slope + self.penalty * u,
-            loss.curvature + np.diag(self.penalty),
-        )
+        return self.mean.expansion(u) + self.penalty_at(u)
 
-    def minimise(self) -> Vector:
-        """Train, to where rounding ends it."""
-        return newton(self.value, self.expansion, np.zeros(len(self.penalty)))
-
-    def along(self, u: Vector, direction: Vector) -> Callable[[float], float]:
-        """Return the objective on a line, as a function that passes over no matrix again."""
-        rows, loss = self.mean.rows, self.mean.loss
-        start, change = rows.margins(u), rows.Z @ direction
-        square, twice, flat = (
-            0.5 * float(self.penalty @ (first * second))
-            for first, second in ((direction, direction), (2.0 * u, direction), (u, u))
-        )
-
-        def value(t: float) -> float:
-            return loss.mean(start + t * change, rows.weight) + (square * t + twice) * t + flat
-
-        return value
+    def penalty_at(self, u: Vector) -> Quadratic:
+        """Return the penalty, as a quadratic around a model."""
+        pull = self.penalty @ u
+        return Quadratic(0.5 * float(u @ pull), pull, self.penalty)
 
 
-def newton(
-    value: Callable[[Vector], float], expansion: Callable[[Vector], Quadratic], start: Vector
-) -> Vector:
+def newton(function: Function, start: Vector) -> Vector:
     """Minimise a convex function by damped Newton steps, to where rounding ends it."""
     u = start
-    at = expansion(u)
+    at = function.expansion(u)
     for _ in range(MOST_STEPS):
         step = -solve(at.curvature, at.slope)
         decrement = -float(at.slope @ step)
         if decrement <= 1e-16 * max(1e-9, abs(at.value)):
             return u
         share = 1.0
-        while value(u + share * step) > at.value - 0.25 * share * decrement:
+        while not function.value(u + share * step) <= at.value - 0.25 * share * decrement:
             share *= 0.5
             if share < 1e-10:  # rounding: no step is better
                 return u
         u = u + share * step
-        at = expansion(u)
+        at = function.expansion(u)
     return u
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """One function plus a multiple of another."""
+
+    first: Function
+    multiple: float
+    second: Function
+
+    def value(self, u: Vector) -> float:
+        """Return the sum."""
+        return self.first.value(u) + self.multiple * self.second.value(u)
+
+    def expansion(self, u: Vector) -> Quadratic:
+        """Return the sum of both parabolas."""
+        return self.first.expansion(u) + self.second.expansion(u).times(self.multiple)
 
 
 def solve(matrix: Matrix, right: Vector) -> Vector:
@@ -136,14 +174,3 @@ def solve(matrix: Matrix, right: Vector) -> Vector:
             "the training objective is flat in some direction: columns depend on each other and "
             "nothing is penalised; add a penalty, or leave a column out"
         ) from None
-
-
-def shares(weight: Vector) -> Vector:
-    """Normalise weights; refuse those that cannot be."""
-    total = float(weight.sum())
-    if not (np.isfinite(weight).all() and (weight >= 0.0).all() and total > 0.0):
-        raise InvalidInputError(
-            f"sample_weight has minimum {weight.min():g} and sum {total:g}; pass finite weights "
-            "that are not negative, and not all 0"
-        )
-    return np.asarray(weight / total)

@@ -43,6 +43,19 @@ class Quadratic:
         """Return the value at a point."""
         return float(self.value + self.slope @ d + 0.5 * d @ (self.curvature @ d))
 
+    def around(self, d: Vector) -> Quadratic:
+        """Return the same function with ``d`` as its origin."""
+        return Quadratic(self.at(d), self.slope + self.curvature @ d, self.curvature)
+
+    def times(self, factor: float) -> Quadratic:
+        """Return a multiple."""
+        return Quadratic(factor * self.value, factor * self.slope, factor * self.curvature)
+
+    def __add__(self, other: Quadratic) -> Quadratic:
+        return Quadratic(
+            self.value + other.value, self.slope + other.slope, self.curvature + other.curvature
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Largest:

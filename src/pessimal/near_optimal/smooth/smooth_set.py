@@ -1,10 +1,9 @@
 """The near-optimal models of a smooth training problem: ridge, logistic regression, squared hinge.
 
-``Ψ = {u : R(u) ≤ (1 + ε)·R* + δ}`` is convex, and over the margins that its members can give R
-lies above a parabola and the validation loss below one. So Ψ lies in an ellipsoid, which narrows
-the margins, and so on; over it the parabola of the validation loss has a largest value that the
-S-lemma gives exactly (`quadratic`), and where it leaves a gap the set is divided (`branching`).
-With the squared loss both parabolas are exact, and so is the answer.
+``Ψ = {u : R(u) ≤ (1 + ε)·R* + δ}`` is convex. Its members move the margin of every row within a
+range (`ranges`); over the ranges R lies above parabolas and the validation loss below others, which
+bounds the worst case (`relaxation`), and where that leaves a gap the set is divided (`branching`).
+With the squared loss the parabolas are the losses themselves, and the bound is exact.
 
 What floating point adds is on the safe side: bounds count on the budget of the trained model's own
 loss, members on that of a lower bound of the least loss.
@@ -12,33 +11,39 @@ loss, members on that of a lower bound of the least loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step, find_loss
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
-from pessimal.near_optimal.smooth.branching import Branching
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
-from pessimal.near_optimal.smooth.objective import MeanLoss, Objective, Rows, newton, solve
+from pessimal.near_optimal.smooth.objective import (
+    Function,
+    Objective,
+    Parabola,
+    Weighted,
+    mean_loss,
+    newton,
+    solve,
+)
 from pessimal.near_optimal.smooth.quadratic import Quadratic, largest, reach
+from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
+from pessimal.near_optimal.smooth.relaxation import ROUNDS, Envelope, Relaxation, tightened
+from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
+from pessimal.near_optimal.smooth.source import Source, read_features
 from pessimal.problem import Budget, Matrix, Vector
 
 ROUNDING = 1e-12
 """How far, relatively, a computed objective may be from the true one."""
-
-ROUNDS = 12
-"""Times the ranges are narrowed; 3 to 10 are usual."""
-
-NARROWED = 0.01
-"""Ranges that all kept this close to their width are left as they are."""
 
 STEPS = 40
 """Of the ascent to a worst model; 2 to 4 are usual."""
@@ -46,11 +51,17 @@ STEPS = 40
 GAP = 1e-6
 """Bound and member closer than this share of the loss have met."""
 
-NODES = 400
-"""Of the branch and bound, unless another limit is given."""
+EXACT_WORK = 5e9
+"""Products of rows, rows and columns up to which the ranges of all rows are found exactly."""
 
-FOUND_ROWS = 200
-"""Rows for which members are sought that score them low and high."""
+NEAR = 1e-3
+"""Share of a range to which that is done for a bound."""
+
+ATTAINED = 1e-6
+"""Share of a score to which a member must attain an end of its range for it to be exact."""
+
+STARTS = 3
+"""Models of the relaxation from which the ascent begins anew."""
 
 
 class SmoothSet(NearOptimalSet):
@@ -58,10 +69,16 @@ class SmoothSet(NearOptimalSet):
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
-        self.u = problem.objective.minimise()
-        self._optimum = problem.objective.expansion(self.u)
+        zero = np.zeros(len(problem.penalty))
+        start = Objective(mean_loss(problem.rows, problem.loss, zero), problem.penalty)
+        self.u = newton(start, zero)
+        # Of a parabola the digits are best around the point where it is used.
+        self.objective = Objective(
+            mean_loss(problem.rows, problem.loss, self.u), problem.penalty
+        )
+        self._optimum = self.objective.expansion(self.u)
         value = self._optimum.value
-        least = value * (1.0 - ROUNDING) - self._still_to_gain()
+        least = max(0.0, value * (1.0 - ROUNDING) - self._still_to_gain())
         self.trained = Extreme(value, least, value, self._model(self.u))
 
     @classmethod
@@ -82,11 +99,6 @@ class SmoothSet(NearOptimalSet):
         return cls(training_problem(estimator, X, y, sample_weight), budget)
 
     @property
-    def objective(self) -> Objective:
-        """What training minimises."""
-        return self.problem.objective
-
-    @property
     def outer_limit(self) -> float:
         """No member has a larger computed training objective."""
         return self.budget.limit(self.trained.value) * (1.0 + ROUNDING)
@@ -98,7 +110,7 @@ class SmoothSet(NearOptimalSet):
 
     def train_loss(self, model: Linear) -> float:
         """Return what training minimises, penalty included."""
-        return self.objective.value(self._variables(model))
+        return self.objective.value(self.problem.coordinates.variables(model))
 
     def contains(self, model: Linear) -> bool:
         """Return whether a model trains within the budget, up to rounding."""
@@ -108,7 +120,8 @@ class SmoothSet(NearOptimalSet):
         """Return the set of another budget, without training again."""
         other = copy(self)
         other.budget = budget
-        other.__dict__.pop("ellipsoid", None)
+        for known in ("_enclosed", "_supports", "_narrow_rows"):
+            other.__dict__.pop(known, None)
         return other
 
     def worst(
@@ -121,17 +134,17 @@ class SmoothSet(NearOptimalSet):
         node_limit: int | None = None,
     ) -> Extreme:
         """Find a member of large mean loss, and a bound on that of all."""
-        X, y = self.problem.points(X, y)
+        points = self.problem.points(X, y)
         judge = find_loss(loss or self.loss)
         if isinstance(judge, Step):
-            return self._worst_count(X, y, judge)
-        mean = MeanLoss(self.problem.rows(X, y, _smooth(judge)), _smooth(judge))
-        u = self._ascend(mean)
+            return self._count(points, judge, -1.0, deadline)
+        smooth = _smooth(judge)
+        rows = self.problem.encoded(points, smooth)
+        mean = mean_loss(rows, smooth, self.u)
+        u = self._ascend(mean, self.u)
+        bound, starts = self._bound(mean, rows, smooth, u, deadline)
+        u = max([u, *(self._ascend(mean, start) for start in starts)], key=mean.value)
         value = mean.value(u)
-        bound = min(self._bound(mean, u), self._loss_of_ranges(mean))
-        if bound > value + GAP * abs(value) and not deadline.over:
-            nodes = NODES if node_limit is None else node_limit
-            bound = min(bound, self._branch(mean, u, value, nodes, deadline))
         return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
 
     def best(
@@ -143,32 +156,23 @@ class SmoothSet(NearOptimalSet):
         deadline: Deadline = NEVER,
     ) -> Extreme:
         """Find the member of least mean loss, a convex program, and bound it by its dual."""
-        del deadline
-        X, y = self.problem.points(X, y)
+        points = self.problem.points(X, y)
         judge = find_loss(loss or self.loss)
         if isinstance(judge, Step):
-            return self._best_count(X, y, judge)
-        mean = MeanLoss(self.problem.rows(X, y, _smooth(judge)), _smooth(judge))
-        u, multiplier = self._descend(mean)
+            return self._count(points, judge, 1.0, deadline)
+        smooth = _smooth(judge)
+        mean = mean_loss(self.problem.encoded(points, smooth), smooth, self.u)
+        u = self._descend(mean)
         value = mean.value(u)
-        bound = self._dual_bound(mean, u, multiplier)
-        return Extreme(value, min(value, max(0.0, bound)), value, self._model(u))
+        bound = max(0.0, self._dual_bound(mean, u))
+        return Extreme(value, min(value, bound), value, self._model(u))
 
     def score_range(self, X: ArrayLike, *, deadline: Deadline = NEVER) -> ScoreRange:
-        """Bound the score of each row over the ellipsoid that holds the set.
-
-        For some rows members are found, too, that score them low and high.
-        """
-        Z = self.problem.scored(np.array(X, np.float64))
-        low, high = reach(Z, self.ellipsoid)
-        scores = Z @ self.u
-        found: list[Linear] = []
-        for z in Z[:FOUND_ROWS]:
-            if deadline.over:
-                break
-            direction = solve(self._optimum.curvature, z)
-            found += (self._model(self._boundary(side * direction)) for side in (-1.0, 1.0))
-        return ScoreRange(scores + low, scores + high, np.zeros(len(Z), np.bool_), found)
+        """Bound the score of each row, exactly where there is time and the rows are in memory."""
+        parts = [self._scored(Z, deadline) for Z in map(self._rows, read_features(X))]
+        low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        models = [self._model(u) for part in parts for u in part[3]]
+        return ScoreRange(low, high, attained, models)
 
     def sample(
         self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
@@ -182,36 +186,42 @@ class SmoothSet(NearOptimalSet):
             members.append(self._model(self._boundary(direction)))
         return members
 
-    @cached_property
-    def ellipsoid(self) -> Quadratic:
-        """An ellipsoid that holds the set, as a quadratic around the trained model."""
-        rows = self.objective.mean.rows
-        excess = self.trained.value - self.outer_limit
-        if isinstance(self.loss, Squared):
-            return Quadratic(excess, self._optimum.slope, self._optimum.curvature)
-        margins = rows.margins(self.u)
-        low, high = self._first_shifts(rows, margins)
-        while True:
-            least, _ = _smooth(self.loss).secants(margins, low, high)
-            at = self.objective.expansion(self.u, least)
-            region = Quadratic(excess, at.slope, at.curvature)
-            nearer_low, nearer_high = reach(rows.Z, region)
-            width = high - low
-            low = np.minimum(0.0, np.maximum(low, nearer_low))
-            high = np.maximum(0.0, np.minimum(high, nearer_high))
-            if (high - low >= (1.0 - NARROWED) * width).all():
-                return region
+    # How far members reach.
 
-    def _first_shifts(self, rows: Rows, margins: Vector) -> tuple[Vector, Vector]:
-        """Bound how far members can move the margins of rows from those of the trained model."""
-        if not _smooth(self.loss).self_concordant:
-            return self._shifts_by_penalty(rows, margins)
+    @cached_property
+    def _enclosed(self) -> tuple[Ellipsoids, Rows]:
+        """Ellipsoids that hold the set, and the training rows with the ranges that follow."""
+        if isinstance(self.loss, Squared):
+            region = Quadratic(
+                self.trained.value - self.outer_limit,
+                self._optimum.slope,
+                self._optimum.curvature,
+            )
+            return Ellipsoids((region,)), self.problem.rows
+        rows = self.problem.rows.map(Ellipsoids((self._first_region(),)))
+        penalty = self.objective.penalty_at(self.u)
+        return narrowed(rows, self.problem.loss, penalty, self.u, self.outer_limit)
+
+    @cached_property
+    def _supports(self) -> Supports | None:
+        """The support function of the set, if passes over the training rows are cheap."""
+        if isinstance(self.loss, Squared) or not isinstance(self.problem.rows, HeldRows):
+            return None
+        limits = self.outer_limit, self.inner_limit
+        return Supports(self.objective, self._optimum, self.u, limits, self._enclosed[0])
+
+    def _first_region(self) -> Quadratic:
+        """Return an ellipsoid that certainly holds the set."""
+        hessian, slope = self._optimum.curvature, self._optimum.slope
+        if not self.problem.loss.self_concordant:
+            penalty = self.objective.penalty_at(self.u)
+            if not _positive(penalty.curvature):
+                raise _unpenalised()
+            return Quadratic(penalty.value - self.outer_limit, penalty.slope, penalty.curvature)
         # Along any direction R grows at least as fast as ψ(Mρ)/M² less the gradient, with ρ the
         # distance in the norm of the Hessian and M the largest margin of unit distance.
-        hessian, slope = self._optimum.curvature, self._optimum.slope
+        most = self._leverage()
         factor = cholesky(hessian, lower=True)
-        lever = np.linalg.norm(solve_triangular(factor, rows.Z.T, lower=True), axis=0)
-        most = float(lever.max())
         gradient = float(np.linalg.norm(solve_triangular(factor, slope, lower=True)))
         excess = self.outer_limit - self.trained.value
 
@@ -227,55 +237,68 @@ class SmoothSet(NearOptimalSet):
         for _ in range(200):  # the largest root: beyond `far` growth only grows
             middle = 0.5 * (near + far)
             near, far = (middle, far) if growth(middle) <= 0.0 else (near, middle)
-        width = far * lever * (1.0 + 1e-9)
-        return -width, width
+        return Quadratic(-0.5 * far * far, np.zeros(len(self.u)), hessian)
 
-    def _shifts_by_penalty(self, rows: Rows, margins: Vector) -> tuple[Vector, Vector]:
-        """Bound margins by what the penalty alone allows, if it is on every variable."""
-        penalty = self.objective.penalty
-        if not (penalty > 0.0).all():
-            raise _unpenalised()
-        width = np.sqrt(2.0 * self.outer_limit * ((rows.Z * rows.Z) @ (1.0 / penalty)))
-        return np.minimum(0.0, -width - margins), np.maximum(0.0, width - margins)
+    def _leverage(self) -> float:
+        """Return the largest change of a margin per unit of distance in the Hessian's norm."""
+        factor = cholesky(self._optimum.curvature, lower=True)
+        return float(max(self.problem.rows.each(partial(_lever, factor))))
 
-    def _shifts(self, rows: Rows, u: Vector) -> tuple[Vector, Vector]:
-        """Bound how far members can move the margins of rows from those of a member."""
-        low, high = reach(rows.Z, self.ellipsoid)
-        moved = rows.Z @ (u - self.u)
-        return np.minimum(0.0, low - moved), np.maximum(0.0, high - moved)
+    def _exact_rows(self, rows: Rows, deadline: Deadline) -> Rows:
+        """Return rows with ranges of the ellipsoids, or exact ones where that is affordable."""
+        ranged = rows.map(self._enclosed[0])
+        train = self.problem.rows
+        if self._supports is None or not isinstance(ranged, HeldRows):
+            return ranged
+        assert isinstance(train, HeldRows)
+        if ranged.n_rows * train.n_rows * len(self.u) > EXACT_WORK:
+            return ranged
+        return exact(ranged, self._supports, deadline, NEAR)
 
-    def _region(self, u: Vector) -> Quadratic:
-        """Return a quadratic below ``R − limit`` on the set, tangent at a member."""
-        rows = self.objective.mean.rows
-        least, _ = _smooth(self.loss).secants(rows.margins(u), *self._shifts(rows, u))
-        at = self.objective.expansion(u, least)
-        return Quadratic(at.value - self.outer_limit, at.slope, at.curvature)
+    # The worst case.
 
-    def _bound(self, mean: MeanLoss, u: Vector) -> float:
-        """Bound the mean loss over the set, with both parabolas tangent at a member."""
-        _, most = mean.loss.secants(mean.rows.margins(u), *self._shifts(mean.rows, u))
-        return largest(mean.expansion(u, most), self._region(u)).bound
+    def _bound(
+        self, mean: Function, rows: Rows, loss: SmoothLoss, u: Vector, deadline: Deadline
+    ) -> tuple[float, list[Vector]]:
+        """Bound the mean loss of all members; return also models from which to ascend again."""
+        value = mean.value(u)
+        target = value + GAP * abs(value)
+        around, train = self._enclosed
+        ranged = rows.map(around) if not isinstance(mean, Parabola) else rows
+        bound, models = np.inf, list[Vector]()
+        for step in range(3):
+            relaxation = Relaxation(
+                self._below(train), self._above(mean, ranged, loss), self.outer_limit
+            )
+            start = u - self.u
+            # First the certificate of the worst member alone, then with the ranges at hand, then
+            # with exact ones.
+            found = tightened(relaxation, start, target, deadline, 1 if step == 0 else ROUNDS)
+            bound, models = min(bound, found.bound), found.models
+            if bound <= target or deadline.over or step == 2:
+                break
+            if step == 1:
+                part = deadline.share(0.5)
+                train = self._exact_rows(train, part) if train is not self.problem.rows else train
+                ranged = self._exact_rows(ranged, part)
+        starts = [] if bound <= target else models[-STARTS:]
+        return bound, [self._pulled_back(self.u + d) for d in starts]
 
-    def _branch(
-        self, mean: MeanLoss, u: Vector, value: float, nodes: int, deadline: Deadline
-    ) -> float:
-        """Bound the mean loss by branching on the directions that leave a gap."""
-        _, most = mean.loss.secants(mean.rows.margins(u), *self._shifts(mean.rows, u))
-        curvature = mean.expansion(u, most).curvature
-        branching = Branching(
-            self.objective, self.outer_limit, mean, self.u, self.ellipsoid, curvature, u
-        )
-        return branching.run(value, GAP * abs(value), nodes, deadline)
+    def _below(self, rows: Rows) -> Envelope | Quadratic:
+        """Return what lies below the training objective."""
+        if isinstance(self.objective.mean, Parabola):
+            return self._optimum
+        return Envelope(rows, self.problem.loss, self.u, -1.0, self.objective.penalty_at(self.u))
 
-    def _loss_of_ranges(self, mean: MeanLoss) -> float:
-        """Bound the mean loss by giving every row its worst margin at once."""
-        margins = mean.rows.margins(self.u)
-        ends = [mean.loss.value(margins + shift) for shift in self._shifts(mean.rows, self.u)]
-        return float(mean.rows.weight @ np.maximum(*ends))
+    def _above(self, mean: Function, rows: Rows, loss: SmoothLoss) -> Envelope | Quadratic:
+        """Return what lies above a mean loss."""
+        if isinstance(mean, Parabola):
+            return mean.expansion(self.u)
+        return Envelope(rows, loss, self.u, 1.0)
 
-    def _ascend(self, mean: MeanLoss) -> Vector:
+    def _ascend(self, mean: Function, start: Vector) -> Vector:
         """Climb to a member of large loss by steps that are trust-region problems."""
-        u, value = self.u, mean.value(self.u)
+        u, value = start, mean.value(start)
         for _ in range(STEPS):
             at = self.objective.expansion(u)
             region = Quadratic(min(0.0, at.value - self.inner_limit), at.slope, at.curvature)
@@ -295,70 +318,91 @@ class SmoothSet(NearOptimalSet):
                 return u
         return u
 
-    def _descend(self, mean: MeanLoss) -> tuple[Vector, float]:
-        """Minimise the mean loss over the set; return the multiplier of its budget, too."""
+    # The best case.
 
-        def optimum(multiplier: float, start: Vector) -> Vector:
-            def value(u: Vector) -> float:
-                return mean.value(u) + multiplier * self.objective.value(u)
+    def _descend(self, mean: Function) -> Vector:
+        """Minimise the mean loss over the set, along the multiplier of its budget."""
+        inside = [self.u]
 
-            def expansion(u: Vector) -> Quadratic:
-                a, b = mean.expansion(u), self.objective.expansion(u)
-                return Quadratic(
-                    a.value + multiplier * b.value,
-                    a.slope + multiplier * b.slope,
-                    a.curvature + multiplier * b.curvature,
-                )
+        def excess(logarithm: float) -> float:
+            u = newton(Weighted(mean, float(np.exp(logarithm)), self.objective), inside[-1])
+            over = self.objective.value(u) - self.inner_limit
+            if over <= 0.0:
+                inside.append(u)
+            return over
 
-            return newton(value, expansion, start)
+        low, high = np.log(1e-6), 0.0
+        while excess(high) > 0.0:
+            low, high = high, high + np.log(10.0)
+            if high > np.log(1e12):  # a budget of next to nothing: the trained model alone
+                return self.u
+        if excess(low) > 0.0:
+            brentq(excess, low, high, xtol=1e-7, rtol=1e-7)
+        return min(inside, key=mean.value)
 
-        low, high = 1e-6, 1.0
-        inside = self.u
-        while self.objective.value(u := optimum(high, inside)) > self.inner_limit:
-            low, high = high, 10.0 * high
-            if high > 1e12:  # a budget of next to nothing: the trained model alone
-                return self.u, high
-        inside = u
-        for _ in range(60):
-            middle = float(np.sqrt(low * high))
-            u = optimum(middle, inside)
-            if self.objective.value(u) <= self.inner_limit:
-                high, inside = middle, u
-            else:
-                low = middle
-            if high <= low * (1.0 + 1e-6):
-                break
-        return inside, high
+    def _dual_bound(self, mean: Function, u: Vector) -> float:
+        """Bound the mean loss of all members from below, from the optimality at one.
 
-    def _dual_bound(self, mean: MeanLoss, u: Vector, multiplier: float) -> float:
-        """Bound the mean loss of all members from below, from the optimality at one."""
-        region, loss = self._region(u), mean.expansion(u)
-        slope = loss.slope + multiplier * region.slope
-        curvature = multiplier * region.curvature
-        value = loss.value + multiplier * region.value
-        return value - 0.5 * float(slope @ solve(curvature, slope)) - ROUNDING * abs(value)
+        Both functions lie above their tangents, so with a multiplier λ of the budget no member has
+        less than ``L(u) − λ(limit − R(u)) + (∇L + λ∇R)·(v − u)``, and the last gradient is small.
+        """
+        loss, train = mean.expansion(u), self.objective.expansion(u)
+        inverse = solve(self._optimum.curvature, train.slope)
+        multiplier = max(0.0, -float(loss.slope @ inverse)) / max(
+            float(train.slope @ inverse), float(np.finfo(float).tiny)
+        )
+        slack = max(0.0, self.outer_limit - train.value)
+        bounds = []
+        for factor in (multiplier, 0.0):
+            rest = loss.slope + factor * train.slope
+            low, _ = self._enclosed[0].reach(rest[None])
+            bounds.append(loss.value - factor * slack + float(low[0] - rest @ (u - self.u)))
+        return max(bounds) - ROUNDING * abs(loss.value)
 
-    def _worst_count(self, X: Matrix, y: Vector, judge: Step) -> Extreme:
-        """Count by the ranges; the member is a worst one by the logistic loss."""
-        low, _, share = self._margin_ends(X, y)
-        u = self._ascend(MeanLoss(self.problem.rows(X, y, Logistic()), Logistic()))
-        value = judge.mean(y * (self.problem.scored(X) @ u), share)
-        return Extreme(value, value, max(value, judge.mean(low, share)), self._model(u))
+    # Counts and scores.
 
-    def _best_count(self, X: Matrix, y: Vector, judge: Step) -> Extreme:
-        _, high, share = self._margin_ends(X, y)
-        u, _ = self._descend(MeanLoss(self.problem.rows(X, y, Logistic()), Logistic()))
-        value = judge.mean(y * (self.problem.scored(X) @ u), share)
-        return Extreme(value, min(value, judge.mean(high, share)), value, self._model(u))
+    def _count(self, points: Source, judge: Step, side: float, deadline: Deadline) -> Extreme:
+        """Bound a count by the ranges of margins; the members met are those at their ends.
 
-    def _margin_ends(self, X: Matrix, y: Vector) -> tuple[Vector, Vector, Vector]:
-        """Least and largest margin of each point over the set, and the weights of points."""
+        `side` is −1 for the largest count, at the low ends, and 1 for the least.
+        """
         if self.problem.classes is None:
             raise InvalidInputError("loss counts errors, and a regression makes none; pass another")
-        rows = self.problem.scored(X) * y[:, None]
-        low, high = reach(rows, self.ellipsoid)
-        margins = rows @ self.u
-        return margins + low, margins + high, np.full(len(y), 1.0 / len(y))
+        rows = self.problem.encoded(points, Logistic())
+        mean = mean_loss(rows, Logistic(), self.u)
+        met = [self.u, self._ascend(mean, self.u) if side < 0.0 else self._descend(mean)]
+        extreme = max if side < 0.0 else min
+
+        def counted(u: Vector) -> float:
+            return rows.total(partial(_counted, judge, u))
+
+        u = extreme(met, key=counted)
+        bound = self._exact_rows(rows, deadline).total(partial(_end_count, judge, self.u, side))
+        value = counted(u)
+        if side < 0.0:
+            return Extreme(value, value, max(value, bound), self._model(u))
+        return Extreme(value, min(value, bound), value, self._model(u))
+
+    def _scored(
+        self, Z: Matrix, deadline: Deadline
+    ) -> tuple[Vector, Vector, Vector, Sequence[Vector]]:
+        """Return bounds on the scores of rows, whether they are attained, and members met."""
+        scores = Z @ self.u
+        low, high = self._enclosed[0].reach(Z)
+        if isinstance(self.loss, Squared):
+            directions = solve(self._optimum.curvature, Z.T).T
+            met = [self._boundary(side * d) for d in directions for side in (-1.0, 1.0)]
+            return scores + low, scores + high, np.ones(len(Z), np.bool_), met
+        if self._supports is None:
+            return scores + low, scores + high, np.zeros(len(Z), np.bool_), [self.u]
+        up, down = (self._supports.furthest(side * Z, deadline) for side in (1.0, -1.0))
+        near = ATTAINED * np.maximum(1.0, np.abs(scores))
+        attained = (up.bound - up.found <= near) & (down.bound - down.found <= near)
+        low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
+        met = [self.u + d for d in np.vstack([up.models, down.models])]
+        return scores + low, scores + high, attained, met
+
+    # Members.
 
     def _pulled_back(self, u: Vector) -> Vector:
         """Return the last member on the way from the trained model to another one."""
@@ -368,20 +412,28 @@ class SmoothSet(NearOptimalSet):
 
     def _boundary(self, direction: Vector) -> Vector:
         """Return the last member in a direction from the trained model."""
-        objective, limit = self.objective.along(self.u, direction), self.inner_limit
-        if objective(0.0) >= limit:
+        limit = self.inner_limit
+        if self.trained.value >= limit:
             return self.u
         far = 1.0
-        while objective(far) <= limit:
+        value, slope = self.objective.slope_along(self.u + far * direction, direction)
+        while value <= limit:
             far *= 2.0
             if far > 1e15:
                 raise _useless()
-        t = float(brentq(lambda t: objective(t) - limit, 0.0, far, xtol=1e-15, rtol=1e-14))
-        while objective(t) > limit or self.objective.value(self.u + t * direction) > limit:
-            t *= 1.0 - 1e-13 if t > 0.0 else 0.0
-            if t == 0.0:
+            value, slope = self.objective.slope_along(self.u + far * direction, direction)
+        # From outside Newton's method comes ever closer to the boundary of a convex function.
+        for _ in range(60):
+            nearer = far - (value - limit) / slope
+            if value <= limit * (1.0 + 1e-13) or not 0.0 < nearer < far:
                 break
-        return self.u + t * direction
+            far = nearer
+            value, slope = self.objective.slope_along(self.u + far * direction, direction)
+        back = 1e-14
+        while self.objective.value(self.u + far * direction) > limit:
+            far *= 1.0 - back
+            back = min(0.5, 4.0 * back)
+        return self.u + far * direction
 
     def _still_to_gain(self) -> float:
         """Bound what training has left to gain, from the gradient where it ended."""
@@ -389,23 +441,47 @@ class SmoothSet(NearOptimalSet):
         newton_gain = float(at.slope @ solve(at.curvature, at.slope))
         if isinstance(self.loss, Squared):
             return 0.5 * newton_gain
-        if _smooth(self.loss).self_concordant:
+        if self.problem.loss.self_concordant:
             # While M·‖gradient‖ is far below 1 the curvature on the way is at least half of H.
-            rows = self.objective.mean.rows
-            factor = cholesky(at.curvature, lower=True)
-            lever = np.linalg.norm(solve_triangular(factor, rows.Z.T, lower=True), axis=0).max()
-            if lever * np.sqrt(newton_gain) > 0.1:
+            if self._leverage() * np.sqrt(newton_gain) > 0.1:
                 raise SolverError("training ended far from its optimum; scale the features")
             return newton_gain
-        if (penalty > 0.0).all():
-            return 0.5 * float(at.slope @ (at.slope / penalty))
+        if _positive(penalty):
+            return 0.5 * float(at.slope @ solve(penalty, at.slope))
         raise _unpenalised()
 
-    def _model(self, u: Vector) -> Linear:
-        return Linear(u[:-1], float(u[-1])) if self.problem.intercept else Linear(u, 0.0)
+    def _rows(self, X: Matrix) -> Matrix:
+        """Return the rows whose products with the variables are scores."""
+        n_features = len(self.problem.coordinates.scale)
+        if X.shape[1] != n_features:
+            raise InvalidInputError(
+                f"X has {X.shape[1]} columns; pass {n_features}, as in training"
+            )
+        return self.problem.coordinates.rows(X)
 
-    def _variables(self, model: Linear) -> Vector:
-        return np.append(model.coef, model.intercept) if self.problem.intercept else model.coef
+    def _model(self, u: Vector) -> Linear:
+        return self.problem.coordinates.model(u)
+
+
+def _lever(factor: Matrix, block: Block) -> float:
+    return float(np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max())
+
+
+def _counted(judge: Step, u: Vector, block: Block) -> float:
+    return judge.mean(block.margins(u), block.weight)
+
+
+def _end_count(judge: Step, trained: Vector, side: float, block: Block) -> float:
+    ends = block.low if side < 0.0 else block.high
+    return judge.mean(block.margins(trained) + ends, block.weight)
+
+
+def _positive(matrix: Matrix) -> bool:
+    try:
+        cholesky(matrix)
+    except LinAlgError:
+        return False
+    return True
 
 
 def _smooth(loss: Loss) -> SmoothLoss:

@@ -1,0 +1,219 @@
+"""How far the members of a smooth near-optimal set move the margins of rows.
+
+Two ways, both with bounds that hold whatever rounding and haste did to the models they are from.
+
+*Ellipsoids.* Over margins within known ranges R lies above a parabola, so the set lies in an
+ellipsoid; it gives every row a range, narrower ones give a better parabola, and so on.
+
+*Support functions.* The largest ``z·d`` of a member is a convex program. Near its solution ``u`` the
+gradient ``g`` of R is almost ``μz``, and since no member has ``g·(v − u) > limit − R(u)``,
+
+    ``z·(v − u) ≤ (limit − R(u))/μ + (z − g/μ)·(v − u)``,
+
+where the last term is small and bounded by an ellipsoid. Many rows are treated at once, by steps
+with the Hessian of the trained model for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from pessimal.limits import Deadline
+from pessimal.losses import SmoothLoss
+from pessimal.near_optimal.smooth.objective import MeanLoss, Objective
+from pessimal.near_optimal.smooth.quadratic import Quadratic, reach
+from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
+from pessimal.problem import Matrix, Vector
+
+NARROWED = 0.01
+"""Ranges that all kept this close to their width are left as they are."""
+
+ROUNDS = 30
+"""Times an ellipsoid is narrowed at most; 3 to 10 are usual."""
+
+AT_ONCE = 256
+"""Directions treated together."""
+
+STEPS = 25
+"""Towards the models that reach furthest; 3 to 10 are usual."""
+
+CLOSE = 1e-7
+"""A range whose bound is this share of its width beyond a member is exact."""
+
+OUTWARDS = 1e-9
+"""Share of a width that is added for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoids:
+    """Ellipsoids around a trained model that all hold the set."""
+
+    regions: tuple[Quadratic, ...]
+
+    def reach(self, Z: Matrix) -> tuple[Vector, Vector]:
+        """Least and largest ``z·d`` that all of them allow."""
+        ends = [reach(Z, region) for region in self.regions]
+        low, high = np.max([end[0] for end in ends], axis=0), np.min([e[1] for e in ends], axis=0)
+        return np.minimum(0.0, low), np.maximum(0.0, high)
+
+    def __call__(self, block: Block) -> Block:
+        """Narrow the ranges of the rows of a block."""
+        return block.within(*self.reach(block.Z))
+
+
+def narrowed(
+    rows: Rows, loss: SmoothLoss, penalty: Quadratic, trained: Vector, limit: float
+) -> tuple[Ellipsoids, Rows]:
+    """Enclose the set in an ellipsoid, from rows with first ranges; return both, narrowed."""
+    wide = np.inf
+    for _ in range(ROUNDS):
+        below = rows.total(partial(_below, loss, trained)) + penalty
+        region = replace(below, value=below.value - limit)
+        around = Ellipsoids((region,))
+        rows = rows.map(around)
+        width = rows.total(_width)
+        if width >= (1.0 - NARROWED) * wide:
+            break
+        wide = width
+    return around, rows
+
+
+def _below(loss: SmoothLoss, trained: Vector, block: Block) -> Quadratic:
+    """Return a parabola below the mean loss of rows, tangent at the trained model."""
+    margins = block.margins(trained)
+    least, _ = loss.secants(margins, block.low, block.high)
+    slope = block.Z.T @ (block.weight * loss.slope(margins))
+    return Quadratic(loss.mean(margins, block.weight), slope, block.gram(least))
+
+
+def _width(block: Block) -> float:
+    return float(block.weight @ (block.high - block.low))
+
+
+@dataclass(frozen=True, eq=False)
+class Furthest:
+    """Bounds on ``z·d`` over the set, and the models, from the trained one, that come closest."""
+
+    bound: Vector
+    found: Vector
+    models: Matrix
+
+
+class Supports:
+    """The support function of a near-optimal set whose training rows are held in memory."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        optimum: Quadratic,
+        trained: Vector,
+        limits: tuple[float, float],
+        around: Ellipsoids,
+    ) -> None:
+        mean = objective.mean
+        assert isinstance(mean, MeanLoss)
+        self.loss, self.limits, self.value = mean.loss, limits, optimum.value
+        self.factor = cholesky(optimum.curvature, lower=True)
+        # Coordinates in which the Hessian is the identity: z·d = (L⁻¹z)·(Lᵀd).
+        self.rows = mean.rows.map(partial(_whitened, self.factor, trained))
+        self.penalty = self._white(self._white(objective.penalty).T)
+        self.pull = self._white(objective.penalty @ trained)
+        self.base = 0.5 * float(trained @ objective.penalty @ trained)
+        region = around.regions[-1]
+        curvature = self._white(self._white(region.curvature).T)
+        self.region = Quadratic(region.value, self._white(region.slope), curvature)
+
+    def _white(self, columns: Matrix) -> Matrix:
+        return np.asarray(solve_triangular(self.factor, columns, lower=True))
+
+    def furthest(self, Z: Matrix, deadline: Deadline, close: float = CLOSE) -> Furthest:
+        """Find for each row of Z how far members reach in its direction."""
+        parts = [
+            self._some(self._white(Z[k : k + AT_ONCE].T), deadline, close)
+            for k in range(0, len(Z), AT_ONCE)
+        ]
+        models = np.hstack([part.models for part in parts])
+        return Furthest(
+            np.concatenate([part.bound for part in parts]),
+            np.concatenate([part.found for part in parts]),
+            solve_triangular(self.factor, models, lower=True, trans="T").T,
+        )
+
+    def _some(self, q: Matrix, deadline: Deadline, close: float) -> Furthest:
+        """Treat some directions, the columns of q, at once."""
+        outer, inner = self.limits
+        size2 = np.maximum(np.square(q).sum(axis=0), np.finfo(float).tiny)
+        bound, found = reach(q.T, self.region)[1], np.zeros(q.shape[1])
+        models, D = np.zeros_like(q), q * np.sqrt(2.0 * max(0.0, outer - self.value) / size2)
+        before, residual, step = D, np.full(q.shape[1], np.inf), D
+        active = np.arange(q.shape[1])
+        for _ in range(STEPS):
+            if deadline.over or not len(active):
+                break
+            p, s2 = q[:, active], size2[active]
+            value, G = self._gradients(D)
+            multiple = np.maximum((G * p).sum(axis=0) / s2, np.finfo(float).tiny)
+            rest = p - G / multiple
+            reached = (p * D).sum(axis=0)
+            beyond = reach(rest.T, self.region)[1] - (rest * D).sum(axis=0)
+            with np.errstate(over="ignore"):
+                bounds = reached + (outer - value) / multiple + beyond + OUTWARDS * abs(reached)
+            bound[active] = np.fmin(bound[active], bounds)
+            member = (value <= inner) & (reached > found[active])
+            found[active[member]] = reached[member]
+            models[:, active[member]] = D[:, member]
+            # Where the gradient turned away the step was too long: back, and half of it.
+            worse = np.square(rest).sum(axis=0) > residual[active]
+            residual[active] = np.where(
+                worse, residual[active], np.square(rest).sum(axis=0)
+            )
+            ahead = np.sqrt(np.maximum(2.0 * (inner - value) + np.square(G).sum(axis=0), 0.0) / s2)
+            step = np.where(worse, 0.5 * step, p * ahead - G)
+            before = np.where(worse, before, D)
+            keep = bound[active] - found[active] > close * np.abs(bound[active])
+            active, before, step = active[keep], before[:, keep], step[:, keep]
+            D = before + step
+        return Furthest(bound, found, models)
+
+    def _gradients(self, D: Matrix) -> tuple[Vector, Matrix]:
+        """Return R and its gradient at many models."""
+        value, G = self.rows.total(partial(_sums, self.loss, D))
+        pulled = self.penalty @ D
+        value = value + self.base + self.pull @ D + 0.5 * (D * pulled).sum(axis=0)
+        return value, G + self.pull[:, None] + pulled
+
+
+class _Sums(tuple[Vector, Matrix]):
+    """Values and gradients that add up block by block."""
+
+    __slots__ = ()
+
+    def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
+        return _Sums((self[0] + other[0], self[1] + other[1]))
+
+
+def _sums(loss: SmoothLoss, D: Matrix, block: Block) -> _Sums:
+    margins = block.Z @ D - block.offset[:, None]
+    weighted = block.Z * block.weight[:, None]
+    return _Sums((block.weight @ loss.value(margins), weighted.T @ loss.slope(margins)))
+
+
+def _whitened(factor: Matrix, trained: Vector, block: Block) -> Block:
+    """Return rows in the coordinates of the Hessian, with the trained model as origin."""
+    Z = np.ascontiguousarray(solve_triangular(factor, block.Z.T, lower=True).T)
+    return Block.of(Z, -block.margins(trained), block.weight)
+
+
+def exact(rows: HeldRows, supports: Supports, deadline: Deadline, close: float) -> HeldRows:
+    """Narrow the ranges of rows to those of the set itself, as far as time allows."""
+
+    def ranged(block: Block) -> Block:
+        high = supports.furthest(block.Z, deadline, close).bound
+        low = -supports.furthest(-block.Z, deadline, close).bound
+        return block.within(low, high)
+
+    return rows.map(ranged)

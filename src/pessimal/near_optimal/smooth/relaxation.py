@@ -1,0 +1,186 @@
+"""An upper bound on the mean loss over a smooth near-optimal set, by moments of margins.
+
+Over the range of a row, a parabola below φ and one above it may touch φ anywhere. With one of each
+for every row, training keeps all members in an ellipsoid and judging stays below a quadratic, whose
+largest value there the S-lemma gives (`quadratic.largest`): a valid bound for every choice of the
+points of contact. The best choice is a convex program. It is what remains if a member is replaced
+by a distribution of models of which each row sees only mean and variance of its margin: given
+those, the row takes the parabola that is best for them; given the parabolas, `largest` finds the
+model they leave too much to, and it joins the distribution. These are the steps of Frank and Wolfe
+(1956), and each of them ends with a bound.
+
+At a distribution of no variance, the worst member itself, this is the certificate that it is the
+worst: both parabolas tangent there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from pessimal.limits import Deadline
+from pessimal.losses import SmoothLoss
+from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, largest
+from pessimal.near_optimal.smooth.rows import Block, Rows
+from pessimal.problem import Matrix, Vector
+
+ROUNDS = 100
+"""Models that join the distribution at most."""
+
+PATIENCE = 15
+"""Rounds without progress after which no more is expected."""
+
+PROGRESS = 1e-3
+"""Share of the gap that counts as progress."""
+
+TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and second moments of a distribution of models, relative to the trained one."""
+
+    mean: Vector
+    second: Matrix
+
+    @classmethod
+    def at(cls, d: Vector) -> Moments:
+        """Return those of a single model."""
+        return cls(d, np.outer(d, d))
+
+    def joined(self, d: Vector, share: float) -> Moments:
+        """Return those with a share of another model."""
+        keep = 1.0 - share
+        return Moments(
+            keep * self.mean + share * d, keep * self.second + share * np.outer(d, d)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """The quadratic below (side −1) or above the mean loss of rows that is best for moments.
+
+    Attributes
+    ----------
+    rows : Rows
+        With their ranges.
+    loss : SmoothLoss
+    trained : ndarray
+        The model that ranges and moments are relative to.
+    side : float
+    penalty : Quadratic, optional
+        What is added to the mean loss, around the trained model.
+    """
+
+    rows: Rows
+    loss: SmoothLoss
+    trained: Vector
+    side: float
+    penalty: Quadratic | None = None
+
+    def at(self, moments: Moments) -> Quadratic:
+        """Return the quadratic, around the trained model."""
+        total = self.rows.total(partial(envelope, self.loss, self.trained, moments, self.side))
+        return total if self.penalty is None else total + self.penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """What is bounded: a mean loss where another one is within a limit.
+
+    A function that is a quadratic itself needs no envelope.
+    """
+
+    below: Envelope | Quadratic
+    above: Envelope | Quadratic
+    limit: float
+
+    def at(self, moments: Moments) -> Largest:
+        """Bound the mean loss with the parabolas that are best for some moments."""
+        below, above = (
+            f if isinstance(f, Quadratic) else f.at(moments) for f in (self.below, self.above)
+        )
+        return largest(above, replace(below, value=below.value - self.limit))
+
+
+@dataclass
+class Bounded:
+    """The least bound so far, the distribution behind it, and the models that joined it."""
+
+    bound: float
+    moments: Moments
+    rounds: int = 0
+    models: list[Vector] = field(default_factory=list)
+
+
+def tightened(
+    relaxation: Relaxation,
+    start: Vector,
+    target: float,
+    deadline: Deadline,
+    rounds: int = ROUNDS,
+) -> Bounded:
+    """Improve the bound from a single model on, until it meets a target or hardly falls."""
+    moments = Moments.at(start)
+    best = Bounded(np.inf, moments)
+    idle = 0
+    for k in range(rounds):
+        found = relaxation.at(moments)
+        idle = 0 if found.bound < best.bound - PROGRESS * (best.bound - target) else idle + 1
+        if found.bound < best.bound:
+            best.bound, best.moments = found.bound, moments
+        best.rounds, best.models = k + 1, [*best.models, found.point]
+        if best.bound <= target or idle > PATIENCE or deadline.over:
+            break
+        moments = moments.joined(found.point, 2.0 / (k + 3.0))
+    return best
+
+
+def envelope(
+    loss: SmoothLoss, trained: Vector, moments: Moments, side: float, block: Block
+) -> Quadratic:
+    """Sum the parabolas of rows, below their losses (side −1) or above, best for some moments.
+
+    Of the parabolas below φ with given curvature the highest touches φ at one point and at an end of
+    the range, or at two points; so it is one that is tangent at a point ``x`` with the least secant
+    curvature from there. For moments the best ``x`` is the mean itself, or the partner of an end of
+    the range in the two-point distribution of these moments, or, if φ'' is symmetric and the
+    parabola above, one of the two margins ±a with the right second moment.
+    """
+    margins = block.margins(trained)
+    low, high = block.low, block.high
+    mean = np.clip(block.Z @ moments.mean, low, high)
+    second = ((block.Z @ moments.second) * block.Z).sum(axis=1)
+    variance = np.clip(second - mean * mean, 0.0, (mean - low) * (high - mean))
+    contacts = [
+        mean,
+        mean + variance / np.maximum(mean - low, TINY),
+        mean - variance / np.maximum(high - mean, TINY),
+    ]
+    if side > 0.0 and loss.symmetric:
+        a = np.sqrt(variance + np.square(margins + mean))
+        contacts += [a - margins, -a - margins]
+    best = np.full(len(mean), np.inf)
+    at, curvature = mean, mean
+    for contact in contacts:
+        x = np.clip(contact, low, high)
+        least, most = loss.secants(
+            margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x)
+        )
+        c = most if side > 0.0 else least
+        value = loss.value(margins + x) + loss.slope(margins + x) * (mean - x)
+        value = side * (value + 0.5 * c * (variance + np.square(mean - x)))
+        better = value < best
+        best, at, curvature = (
+            np.where(better, new, old)
+            for new, old in ((value, best), (x, at), (c, curvature))
+        )
+    slope = loss.slope(margins + at)
+    weight = block.weight
+    return Quadratic(
+        float(weight @ (loss.value(margins + at) - slope * at + 0.5 * curvature * at * at)),
+        block.Z.T @ (weight * (slope - curvature * at)),
+        block.gram(curvature),
+    )
