@@ -44,6 +44,9 @@ STEPS = 25
 CLOSE = 1e-7
 """A range whose bound is this share of its width beyond a member is exact."""
 
+TOO_FAR = 3.0
+"""Times the budget by which a step may pass it and still be a step towards the boundary."""
+
 OUTWARDS = 1e-9
 """Share of a width that is added for rounding."""
 
@@ -148,35 +151,35 @@ class Supports:
         outer, inner = self.limits
         size2 = np.maximum(np.square(q).sum(axis=0), np.finfo(float).tiny)
         bound, found = reach(q.T, self.region)[1], np.zeros(q.shape[1])
-        models, D = np.zeros_like(q), q * np.sqrt(2.0 * max(0.0, outer - self.value) / size2)
-        before, residual, step = D, np.full(q.shape[1], np.inf), D
-        active = np.arange(q.shape[1])
+        models, before = np.zeros_like(q), np.zeros_like(q)
+        step = q * np.sqrt(2.0 * max(0.0, outer - self.value) / size2)
+        residual, active = np.full(q.shape[1], np.inf), np.arange(q.shape[1])
+        far = outer + TOO_FAR * (outer - self.value)
         for _ in range(STEPS):
             if deadline.over or not len(active):
                 break
-            p, s2 = q[:, active], size2[active]
-            value, G = self._gradients(D)
-            multiple = np.maximum((G * p).sum(axis=0) / s2, np.finfo(float).tiny)
-            rest = p - G / multiple
-            reached = (p * D).sum(axis=0)
+            p, s2, D = q[:, active], size2[active], before + step
+            with np.errstate(over="ignore", invalid="ignore"):
+                value, G = self._gradients(D)
+            multiple = (G * p).sum(axis=0) / s2
+            usable = (value <= far) & (multiple > 0.0)
+            G, multiple = np.where(usable, G, p), np.where(usable, multiple, 1.0)
+            rest, reached = p - G / multiple, (p * D).sum(axis=0)
             beyond = reach(rest.T, self.region)[1] - (rest * D).sum(axis=0)
-            with np.errstate(over="ignore"):
-                bounds = reached + (outer - value) / multiple + beyond + OUTWARDS * abs(reached)
-            bound[active] = np.fmin(bound[active], bounds)
-            member = (value <= inner) & (reached > found[active])
+            bounds = reached + (outer - value) / multiple + beyond + OUTWARDS * np.abs(reached)
+            bound[active] = np.minimum(bound[active], np.where(usable, bounds, np.inf))
+            member = usable & (value <= inner) & (reached > found[active])
             found[active[member]] = reached[member]
             models[:, active[member]] = D[:, member]
             # Where the gradient turned away the step was too long: back, and half of it.
-            worse = np.square(rest).sum(axis=0) > residual[active]
-            residual[active] = np.where(
-                worse, residual[active], np.square(rest).sum(axis=0)
-            )
+            turned = np.square(rest).sum(axis=0)
+            better = usable & (turned <= residual[active])
+            residual[active] = np.where(better, turned, residual[active])
             ahead = np.sqrt(np.maximum(2.0 * (inner - value) + np.square(G).sum(axis=0), 0.0) / s2)
-            step = np.where(worse, 0.5 * step, p * ahead - G)
-            before = np.where(worse, before, D)
+            before = np.where(better, D, before)
+            step = np.where(better, p * ahead - G, 0.5 * step)
             keep = bound[active] - found[active] > close * np.abs(bound[active])
             active, before, step = active[keep], before[:, keep], step[:, keep]
-            D = before + step
         return Furthest(bound, found, models)
 
     def _gradients(self, D: Matrix) -> tuple[Vector, Matrix]:

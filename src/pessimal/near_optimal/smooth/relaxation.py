@@ -15,6 +15,7 @@ worst: both parabolas tangent there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -90,19 +91,46 @@ class Envelope:
 class Relaxation:
     """What is bounded: a mean loss where another one is within a limit.
 
-    A function that is a quadratic itself needs no envelope.
+    A function that is a quadratic itself needs no envelope. `around` is an ellipsoid that holds
+    all models in question.
     """
 
     below: Envelope | Quadratic
     above: Envelope | Quadratic
     limit: float
+    around: Quadratic
 
     def at(self, moments: Moments) -> Largest:
         """Bound the mean loss with the parabolas that are best for some moments."""
+        below, above = self.quadratics(moments)
+        return largest(above, below)
+
+    def quadratics(self, moments: Moments) -> tuple[Quadratic, Quadratic]:
+        """Return one below training less its limit, and one above the loss."""
         below, above = (
             f if isinstance(f, Quadratic) else f.at(moments) for f in (self.below, self.above)
         )
-        return largest(above, replace(below, value=below.value - self.limit))
+        return replace(below, value=below.value - self.limit), above
+
+    def narrowed(self, change: Callable[[Block], Block]) -> Relaxation | None:
+        """Return the same with narrower ranges; None if they leave nothing."""
+        parts = []
+        for part in (self.below, self.above):
+            if isinstance(part, Envelope):
+                rows = part.rows.map(change)
+                if any(rows.each(_empty)):
+                    return None
+                part = replace(part, rows=rows)
+            parts.append(part)
+        return replace(self, below=parts[0], above=parts[1])
+
+    def within(self, d: Vector) -> Vector:
+        """Return a model, or the one on the way to it that an ellipsoid around the set allows."""
+        value, slope = self.around.value, float(self.around.slope @ d)
+        half = 0.5 * float(d @ self.around.curvature @ d)
+        if value + slope + half <= 0.0:
+            return d
+        return d * (-slope + np.sqrt(max(0.0, slope * slope - 4.0 * half * value))) / (2.0 * half)
 
 
 @dataclass
@@ -134,8 +162,12 @@ def tightened(
         best.rounds, best.models = k + 1, [*best.models, found.point]
         if best.bound <= target or idle > PATIENCE or deadline.over:
             break
-        moments = moments.joined(found.point, 2.0 / (k + 3.0))
+        moments = moments.joined(relaxation.within(found.point), 2.0 / (k + 3.0))
     return best
+
+
+def _empty(block: Block) -> bool:
+    return bool((block.low > block.high).any())
 
 
 def envelope(

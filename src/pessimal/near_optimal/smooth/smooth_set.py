@@ -25,6 +25,7 @@ from pessimal.errors import InvalidInputError, SolverError
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step, find_loss
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.smooth.branching import branch
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
 from pessimal.near_optimal.smooth.objective import (
     Function,
@@ -59,6 +60,9 @@ NEAR = 1e-3
 
 ATTAINED = 1e-6
 """Share of a score to which a member must attain an end of its range for it to be exact."""
+
+NODES = 200
+"""Of the branch and bound, unless another limit is given."""
 
 STARTS = 3
 """Models of the relaxation from which the ascent begins anew."""
@@ -142,7 +146,8 @@ class SmoothSet(NearOptimalSet):
         rows = self.problem.encoded(points, smooth)
         mean = mean_loss(rows, smooth, self.u)
         u = self._ascend(mean, self.u)
-        bound, starts = self._bound(mean, rows, smooth, u, deadline)
+        nodes = NODES if node_limit is None else node_limit
+        bound, starts = self._bound(mean, rows, smooth, u, nodes, deadline)
         u = max([u, *(self._ascend(mean, start) for start in starts)], key=mean.value)
         value = mean.value(u)
         return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
@@ -258,7 +263,13 @@ class SmoothSet(NearOptimalSet):
     # The worst case.
 
     def _bound(
-        self, mean: Function, rows: Rows, loss: SmoothLoss, u: Vector, deadline: Deadline
+        self,
+        mean: Function,
+        rows: Rows,
+        loss: SmoothLoss,
+        u: Vector,
+        nodes: int,
+        deadline: Deadline,
     ) -> tuple[float, list[Vector]]:
         """Bound the mean loss of all members; return also models from which to ascend again."""
         value = mean.value(u)
@@ -268,7 +279,10 @@ class SmoothSet(NearOptimalSet):
         bound, models = np.inf, list[Vector]()
         for step in range(3):
             relaxation = Relaxation(
-                self._below(train), self._above(mean, ranged, loss), self.outer_limit
+                self._below(train),
+                self._above(mean, ranged, loss),
+                self.outer_limit,
+                around.regions[-1],
             )
             start = u - self.u
             # First the certificate of the worst member alone, then with the ranges at hand, then
@@ -282,6 +296,10 @@ class SmoothSet(NearOptimalSet):
                 train = self._exact_rows(train, part) if train is not self.problem.rows else train
                 ranged = self._exact_rows(ranged, part)
         starts = [] if bound <= target else models[-STARTS:]
+        if bound > target and nodes > 0 and isinstance(train, HeldRows):
+            bound = min(
+                bound, branch(relaxation, found.moments, bound, target, nodes, deadline)[0]
+            )
         return bound, [self._pulled_back(self.u + d) for d in starts]
 
     def _below(self, rows: Rows) -> Envelope | Quadratic:
