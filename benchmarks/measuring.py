@@ -29,13 +29,17 @@ HERE = Path(__file__).parent
 STORE_NAME = "measurements.sqlite"
 
 
-def command_line(module: str | None, page: str, results: str) -> argparse.ArgumentParser:
+PATHS = argparse.ArgumentParser(add_help=False)
+PATHS.add_argument("--out", type=Path, help="folder of the rows (default in benchmarks/results)")
+PATHS.add_argument("--page", type=Path, help="folder of the page and images/ (default docs)")
+
+
+def command_line(module: str | None, results: str) -> argparse.ArgumentParser:
     """Return what every benchmark can be asked, described by the first line of its module."""
-    parser = argparse.ArgumentParser(description=(module or "").split("\n", maxsplit=1)[0])
+    first_line = (module or "").split("\n", maxsplit=1)[0]
+    parser = argparse.ArgumentParser(description=first_line, parents=[PATHS])
     add = parser.add_argument
     add("--quick", action="store_true", help="a handful of rows, in a folder of their own")
-    add("--out", type=Path, help=f"folder of the rows (default benchmarks/{results})")
-    add("--page", type=Path, help=f"folder of {page}.md and images/ (default docs)")
     add("--report", action="store_true", help="write the page from the stored rows alone")
     parser.set_defaults(results=HERE / results)
     return parser

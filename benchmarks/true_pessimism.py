@@ -220,7 +220,7 @@ SECTIONS = {"boxes": boxes, "accuracy": accuracy, "reach": reach, "jumps": jumps
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_line(__doc__, PAGE, f"results/{PAGE}")
+    parser = command_line(__doc__, f"results/{PAGE}")
     parser.add_argument("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     options = parser.parse_args(arguments)
     with opened(options) as (store, docs):
