@@ -170,11 +170,9 @@ def _differences(rows: pd.DataFrame, other: str, score: str) -> Any:
 
 
 def _scores(rows: pd.DataFrame) -> list[Any]:
-    by_method = rows.groupby("method", sort=False)
-    lines = 100.0 * by_method[list(_SCORES)].mean()
-    for column, score in zip(("plain", "moved"), _SCORES, strict=True):
-        lines[column] = lines.index.map(_differences(rows, REFERENCE, score))
-    lines = lines.assign(seconds=by_method["seconds"].median(), proved=by_method["proved"].mean())
+    lines = rows.groupby("method", sort=False).agg({"seconds": "median", "proved": "mean"})
+    for score in _SCORES:
+        lines[score] = lines.index.map(_differences(rows, REFERENCE, score))
     return list(lines.itertuples())
 
 
