@@ -40,7 +40,7 @@ from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.problem import Mask, Vector, margin_rows
 from pessimal.solvers.base import BaseSolver, Result, Status, Task
-from pessimal.solvers.search.solver import SearchSolver
+from pessimal.solvers.search.driver import SearchSolver
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP, WEIGHT_SPREAD_OF_PROGRAMS
 from pessimal.units import equilibrate
 
