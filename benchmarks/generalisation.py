@@ -32,6 +32,7 @@ from pessimal.environment import measured_version
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
 from pessimal.reproduction import Study
 
+PAGE = "generalisation"
 SIZES = (10, 20, 40)
 REFERENCE = "LogisticRegression()"
 C_GRID = np.logspace(-3, 3, 13)
@@ -99,25 +100,25 @@ def text(rows: pd.DataFrame) -> str:
     """Return the page in Markdown."""
     rows = rows.astype({"proved": float})
     return render(
-        "generalisation",
+        PAGE,
         seeds=rows["seed"].nunique(),
         time_limit=rows["time_limit"].iloc[0],
         reference=REFERENCE,
-        all=_lines(rows),
+        all=_by_method(rows),
         by_data=[
-            (data, [(f"{n}, ", _lines(part)) for n, part in here.groupby("n")])
+            (data, [(f"{n}, ", _by_method(part)) for n, part in here.groupby("n")])
             for data, here in rows.groupby("data", sort=False)
         ],
     )
 
 
-def _lines(rows: pd.DataFrame) -> list[Any]:
+def _by_method(rows: pd.DataFrame) -> pd.DataFrame:
     means = rows.groupby("method", sort=False)[["seconds", "proved"]].mean()
-    return list(means.join(paired(rows, ["data", "n", "seed"], "accuracy", REFERENCE)).itertuples())
+    return means.join(paired(rows, ["data", "n", "seed"], "accuracy", REFERENCE))
 
 
 def main() -> None:
-    parser = command_line(__doc__, "results/generalisation")
+    parser = command_line(__doc__, f"results/{PAGE}")
     parser.add_argument("--seeds", type=int, default=30, help="draws of tuning rows")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--time-limit", type=float, default=2.0, help="seconds to tune")
@@ -127,11 +128,11 @@ def main() -> None:
         {"data": data, "n": n, "seed": FIRST_SEED + k, "time_limit": options.time_limit}
         for data, n, k in product(DATA_SETS, sizes, range(seeds))
     )
-    study = Study("generalisation", asked, run, measured_version)
     with opened(options) as (store, docs):
         if not options.report:
+            study = Study(PAGE, asked, run, measured_version)
             measure(study, store, "python benchmarks/generalisation.py", jobs=options.jobs)
-        write(docs, study.name, text(store.frame(study.name)))
+        write(docs, PAGE, text(store.frame(PAGE)))
 
 
 if __name__ == "__main__":

@@ -47,24 +47,20 @@ def command_line(module: str | None, results: str) -> argparse.ArgumentParser:
 
 @contextmanager
 def opened(options: argparse.Namespace) -> Iterator[tuple[Store, Path]]:
-    """Open the store that the options name, and say where the page goes."""
+    """Open the store that the options name, or say why not; say where the page goes."""
     out: Path = options.out or options.results / ("quick" if options.quick else "")
-    with open_store(out, create=not options.report) as store:
-        yield store, options.page or (out if options.quick else HERE.parent / "docs")
-
-
-def open_store(folder: Path, *, create: bool) -> Store:
-    """Open the measurements in a folder, or say why not in one line."""
-    path = folder / STORE_NAME
-    if not create and not path.exists():
+    path = out / STORE_NAME
+    if options.report and not path.exists():
         raise SystemExit(
             f"there are no measurements at {path}; files of JSON lines, which earlier versions "
             "wrote, are not read: measure again"
         )
     try:
-        return Store(path, create=create)
+        store = Store(path)
     except InvalidInputError as error:
         raise SystemExit(str(error)) from error
+    with store:
+        yield store, options.page or (out if options.quick else HERE.parent / "docs")
 
 
 def measure(

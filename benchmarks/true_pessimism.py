@@ -80,7 +80,7 @@ def boxes(rows: pd.DataFrame) -> dict[str, Any]:
         ],
         "above": {other: excess(rows, EACH, other) for other in (OPTIMISTIC, PAPER, ONE)},
         "below": _often(gains, lambda won: f"there by a median of {won.median():.2f}"),
-        "proofs": list(proofs.itertuples()),
+        "proofs": proofs,
         "open": (rows["upper_bound"] > rows["value"] + OPTIMAL_GAP).sum(),
         "checks": pd.concat([one, each])["check_seconds"],
     }
@@ -169,11 +169,11 @@ def _differences(rows: pd.DataFrame, other: str, score: str) -> Any:
     return paired(rows, ["data", "n_rows", "seed"], score, other).to_dict("index")
 
 
-def _scores(rows: pd.DataFrame) -> list[Any]:
+def _scores(rows: pd.DataFrame) -> pd.DataFrame:
     lines = rows.groupby("method", sort=False).agg({"seconds": "median", "proved": "mean"})
     for score in _SCORES:
         lines[score] = lines.index.map(_differences(rows, REFERENCE, score))
-    return list(lines.itertuples())
+    return lines
 
 
 def reach(rows: pd.DataFrame) -> dict[str, Any]:
@@ -200,8 +200,7 @@ def reach(rows: pd.DataFrame) -> dict[str, Any]:
     )
     both = pairs[pairs["exact"] & pairs["highs_exact"]]
     largest = (both["value"] - both["highs_value"]).abs().max() if len(both) else 0.0
-    solved = {"solved": len(both), "largest": largest}
-    return {"lines": list(lines.reset_index().itertuples()), **solved}
+    return {"lines": lines.reset_index(), "solved": len(both), "largest": largest}
 
 
 def jumps(rows: pd.DataFrame) -> dict[str, Any]:
