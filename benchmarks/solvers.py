@@ -144,7 +144,8 @@ for _ in range(6):
     seconds.append(time.process_time() - began)
 import resource  # only now, so that nothing of it counts
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([imported, seconds[0], statistics.median(seconds[1:]), peak]))
+times = {"first_seconds": seconds[0], "later_seconds": statistics.median(seconds[1:])}
+print(json.dumps({"import_seconds": imported, **times, "memory_peak": peak}))
 """
 
 
@@ -160,8 +161,7 @@ def start_up(configuration: Mapping[str, Any]) -> list[dict[str, float]]:
         text=True,
         input=json.dumps([view, epsilon, [array.tolist() for array in arrays]]),
     )
-    names = ("import_seconds", "first_seconds", "later_seconds", "memory_peak")
-    return [dict(zip(names, json.loads(done.stdout), strict=True))]
+    return [json.loads(done.stdout)]
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
