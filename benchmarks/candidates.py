@@ -6,9 +6,7 @@ no second solve. Only the solver's own run is timed, in CPU seconds of its proce
 three small instances before.
 
 The package's adaptors ask Gurobi and CPLEX for tolerances of 1e-9, for with their own the
-integrality tolerance leaks through the Ms; HiGHS and SCIP keep theirs. ``gurobi-default`` and
-``cplex-default`` take the solvers' own tolerances and a relative gap of 1e-6, to show what that
-changes.
+integrality tolerance leaks through the Ms; HiGHS and SCIP keep theirs.
 """
 
 from __future__ import annotations
@@ -17,15 +15,13 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from instances import VIEWS, Instance
 from judging import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE
 from measuring import certificates_timed
@@ -37,23 +33,13 @@ from pessimal.bilevel.single_level import SingleLevel
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import SolverError
 from pessimal.lp.highs import WarmProgram
-from pessimal.problem import Mask, TuningProblem, Vector
-from pessimal.solution import Status
-
-DEFAULT = "-default"
-CANDIDATES = (OURS, "cplex", "gurobi", "highs", "scip", "cplex" + DEFAULT, "gurobi" + DEFAULT)
+from pessimal.problem import Vector
+from pessimal.solvers.base import Status, Task
 
 GRACE = 120.0
 """Seconds beyond the limit, on the clock, after which a process that still solves ends itself."""
 
 Found = dict[str, Any]
-
-
-def require(candidates: Iterable[str]) -> None:
-    """Raise `MissingExtraError` for a solver that is not installed, before anything is run."""
-    for candidate in candidates:
-        if candidate != OURS:
-            find_backend(candidate.removesuffix(DEFAULT))
 
 
 def run(configuration: Mapping[str, Any]) -> Sequence[Found]:
@@ -89,84 +75,50 @@ def _memory(field: str) -> float | None:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
-def solve(instance: Instance, candidate: str, limit: float) -> Found:
+def solve(instance: Instance, solver: str, limit: float) -> Found:
     """Solve an instance; a failure is an answer too."""
-    return _search(instance, limit) if candidate == OURS else _milp(instance, candidate, limit)
+    return _search(instance, limit) if solver == OURS else _milp(instance, solver, limit)
 
 
 def _search(instance: Instance, limit: float) -> Found:
-    problem = instance.problem()
+    task = instance.task()
     with certificates_timed() as checks:
         started = time.process_time()
-        if instance.view == "optimistic":
-            solution = solve_optimistic(problem, time_limit=limit)
+        if task.flipped is None:
+            solution = solve_optimistic(task.problem, time_limit=limit)
         else:
-            solution = solve_pessimistic(problem, instance.budget, flip="all", time_limit=limit)
+            solution = solve_pessimistic(task.problem, task.budget, flip="all", time_limit=limit)
         seconds = time.process_time() - started - sum(checks)
     return {
         "version": f"pessimal {version('pessimal')}",
-        "status": PROVED if solution.proved else _unproved(solution.status),
+        "status": _ended(solution.proved, solution.status),
         "seconds": seconds,
         "objective": solution.objective,
         "bound": solution.lower_bound,
         "certified": solution.objective if solution.certificate.ok else None,
         "inner_gap": solution.certificate.inner_gap,
         "certificate_seconds": sum(checks),
-        "nodes": solution.nodes,
     }
 
 
-def _unproved(status: Status) -> str:
+def _ended(proved: bool, status: Status) -> str:
+    if proved:
+        return PROVED
     return LIMIT if status is Status.TIME_LIMIT else NOT_PROVED
 
 
-@dataclass(frozen=True, eq=False)
-class _Milp:
-    """The paper's program of an instance."""
-
-    instance: Instance
-    problem: TuningProblem
-    flipped: Mask | None
-    bilevel: SingleLevel
-    unproved_cap: float | None
-
-    def certificate(self, x: Vector) -> Certificate:
-        """Check a point of the program."""
-        w_bar, w, b = (x[self.bilevel.columns[name]] for name in ("w_bar", "w", "b"))
-        problem, offset = self.problem, float(b[0])
-        box = np.clip(w_bar, problem.lower, problem.upper)
-        w = np.clip(w, -box, box)
-        loss = problem.val_loss(w, offset)
-        return certify(problem, self.instance.budget, self.flipped, box, w, offset, loss)
-
-
-def _write(instance: Instance) -> _Milp:
-    problem = instance.problem()
-    if instance.view == "optimistic":
-        return _Milp(instance, problem, None, paper.optimistic_program(problem), None)
-    flipped = np.ones(problem.n_val, dtype=np.bool_)
-    proved = paper.proved_multiplier_cap(problem, instance.budget, flipped)
-    lam = (0.0, min(proved, MULTIPLIER_CAP))
-    program = paper.pessimistic_program(problem, instance.budget, flipped, (1.0, 1.0), lam)
-    cap = None if proved <= MULTIPLIER_CAP else MULTIPLIER_CAP
-    return _Milp(instance, problem, flipped, program, cap)
-
-
-def _milp(instance: Instance, candidate: str, limit: float) -> Found:
-    name = candidate.removesuffix(DEFAULT)
+def _milp(instance: Instance, name: str, limit: float) -> Found:
     solver = find_backend(name)
     started = time.process_time()
-    milp = _write(instance)
+    task = instance.task()
+    bilevel, unproved_cap = _program(task)
     found: Found = {
         "version": solver.name,
         "build_seconds": time.process_time() - started,
-        "multiplier_cap": milp.unproved_cap,
-        "columns": len(milp.bilevel.program.cost),
+        "multiplier_cap": unproved_cap,
     }
     try:
-        handle = solver.prepare(milp.bilevel.program, Effort(limit))
-        if candidate.endswith(DEFAULT):
-            _reset_tolerances(name, handle.model)
+        handle = solver.prepare(bilevel.program, Effort(limit))
         started = time.process_time()
         handle.run()
         seconds = time.process_time() - started
@@ -183,41 +135,41 @@ def _milp(instance: Instance, candidate: str, limit: float) -> Found:
         return {**found, "status": FAILED, "message": message}
     return {
         **found,
-        "status": PROVED if proved else _unproved(answer.status),
+        "status": _ended(proved, answer.status),
         "bound": answer.bound if math.isfinite(answer.bound) else None,
-        "nodes": answer.nodes,
-        **({} if answer.x is None else _checked(milp, answer.x)),
+        **({} if answer.x is None else _checked(task, bilevel, answer.x)),
     }
 
 
-def _checked(milp: _Milp, x: Vector) -> Found:
+def _program(task: Task) -> tuple[SingleLevel, float | None]:
+    """Write the paper's program; the cap on λ is returned if it is not proved to suffice."""
+    problem, budget, flipped = task.problem, task.budget, task.flipped
+    if flipped is None:
+        return paper.optimistic_program(problem), None
+    proved = paper.proved_multiplier_cap(problem, budget, flipped)
+    lam = (0.0, min(proved, MULTIPLIER_CAP))
+    program = paper.pessimistic_program(problem, budget, flipped, (1.0, 1.0), lam)
+    return program, None if proved <= MULTIPLIER_CAP else MULTIPLIER_CAP
+
+
+def _checked(task: Task, bilevel: SingleLevel, x: Vector) -> Found:
     """Certify the solver's point as it is, and once more with its binaries rounded."""
     started = time.process_time()
-    certificate = milp.certificate(x)
+    accepted = certificate = _certificate(task, bilevel, x)
     certificate_seconds = time.process_time() - started
-    accepted = certificate
     if not certificate.ok:
-        try:
-            polished = WarmProgram(milp.bilevel.program.with_integers_fixed(x)).minimise()
-        except SolverError:
-            pass  # the pattern of the binaries lives on leaks alone
-        else:
-            accepted = milp.certificate(polished)
+        # Without a solution the pattern of the binaries lives on leaks alone.
+        with suppress(SolverError):
+            polished = WarmProgram(bilevel.program.with_integers_fixed(x)).minimise()
+            accepted = _certificate(task, bilevel, polished)
     return {
-        "objective": float(milp.bilevel.program.cost @ x),
+        "objective": float(bilevel.program.cost @ x),
         "certified": accepted.objective if accepted.ok else None,
         "inner_gap": max(certificate.inner_gap, certificate.budget_violation),
         "certificate_seconds": certificate_seconds,
     }
 
 
-def _reset_tolerances(name: str, model: Any) -> None:
-    if name == "gurobi":
-        for option in ("IntFeasTol", "FeasibilityTol", "OptimalityTol", "MIPGapAbs"):
-            model.setParam(option, model.getParamInfo(option)[5])
-        model.setParam("MIPGap", 1e-6)
-    else:
-        mip, simplex = model.parameters.mip.tolerances, model.parameters.simplex.tolerances
-        for tolerance in (mip.integrality, mip.absmipgap, simplex.feasibility, simplex.optimality):
-            tolerance.reset()
-        mip.mipgap.set(1e-6)
+def _certificate(task: Task, bilevel: SingleLevel, x: Vector) -> Certificate:
+    problem, (box, w, b) = task.problem, paper.model_at(task.problem, bilevel, x)
+    return certify(problem, task.budget, task.flipped, box, w, b, problem.val_loss(w, b))

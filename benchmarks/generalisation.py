@@ -1,27 +1,24 @@
 """Accuracy of the tuned models on rows they have not seen.
 
-    python benchmarks/generalisation.py [--seeds 30] [--out docs/generalisation.md]
+    python benchmarks/generalisation.py [--seeds 30] [--time-limit 2]
 
 Every final model of `PessimisticSVC` (epsilon 0.2) and `OptimisticSVC` beside logistic regression
 and a linear SVM, on four data sets with 10, 20 and 40 rows to tune on and all others to test on.
 Features are scaled by the tuning rows alone. A seed draws the same rows for every method, so
-differences to plain `LogisticRegression()` are paired. Writes a Markdown page, and beside it the
-single measurements as CSV.
+differences to plain `LogisticRegression()` are paired.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from measuring import HERE, measure, open_store, paired, render, write
+from measuring import command_line, measure, opened, paired, render, write
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -30,12 +27,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from pessimal.atomic import write_text
 from pessimal.datasets import load_cancer, load_diabetes
 from pessimal.environment import measured_version
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
 from pessimal.reproduction import Study
 
+PAGE = "generalisation"
 SIZES = (10, 20, 40)
 REFERENCE = "LogisticRegression()"
 C_GRID = np.logspace(-3, 3, 13)
@@ -99,42 +96,43 @@ def run(at: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def text(rows: pd.DataFrame, seeds: int, time_limit: float) -> str:
+def text(rows: pd.DataFrame) -> str:
     """Return the page in Markdown."""
     rows = rows.astype({"proved": float})
-    by_data = [
-        (data, [(f"{n}, ", _lines(part)) for n, part in here.groupby("n")])
-        for data, here in rows.groupby("data", sort=False)
-    ]
-    asked = {"seeds": seeds, "time_limit": time_limit, "reference": REFERENCE}
-    return render("generalisation", **asked, all=_lines(rows), by_data=by_data)
+    return render(
+        PAGE,
+        seeds=rows["seed"].nunique(),
+        time_limit=rows["time_limit"].iloc[0],
+        reference=REFERENCE,
+        all=_by_method(rows),
+        by_data=[
+            (data, [(f"{n}, ", _by_method(part)) for n, part in here.groupby("n")])
+            for data, here in rows.groupby("data", sort=False)
+        ],
+    )
 
 
-def _lines(rows: pd.DataFrame) -> list[Any]:
-    means = rows.groupby("method", sort=False)[["accuracy", "seconds", "proved"]].mean()
-    means["accuracy"] *= 100.0
-    return list(means.join(paired(rows, ["data", "n", "seed"], "accuracy", REFERENCE)).itertuples())
+def _by_method(rows: pd.DataFrame) -> pd.DataFrame:
+    means = rows.groupby("method", sort=False)[["seconds", "proved"]].mean()
+    return means.join(paired(rows, ["data", "n", "seed"], "accuracy", REFERENCE))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser = command_line(__doc__, f"results/{PAGE}")
     parser.add_argument("--seeds", type=int, default=30, help="draws of tuning rows")
-    parser.add_argument("--out", type=Path, default=Path("docs/generalisation.md"))
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--time-limit", type=float, default=2.0, help="seconds to tune")
     options = parser.parse_args()
+    sizes, seeds = (SIZES[:1], 1) if options.quick else (SIZES, options.seeds)
     asked = tuple(
         {"data": data, "n": n, "seed": FIRST_SEED + k, "time_limit": options.time_limit}
-        for data, n, k in product(DATA_SETS, SIZES, range(options.seeds))
+        for data, n, k in product(DATA_SETS, sizes, range(seeds))
     )
-    study = Study("generalisation", asked, run, measured_version)
-    with open_store(HERE / "results" / "generalisation", create=True) as store:
-        measure(study, store, "python benchmarks/generalisation.py", jobs=options.jobs)
-        rows = store.frame(study.name)
-    page: Path = options.out
-    write(page.parent, page.stem, text(rows, options.seeds, options.time_limit))
-    columns = ["data", "n", "seed", "method", "accuracy", "seconds", "proved"]
-    write_text(page.with_suffix(".csv"), rows[columns].to_csv(index=False, lineterminator="\n"))
+    with opened(options) as (store, docs):
+        if not options.report:
+            study = Study(PAGE, asked, run, measured_version)
+            measure(study, store, "python benchmarks/generalisation.py", jobs=options.jobs)
+        write(docs, PAGE, text(store.frame(PAGE)))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 
 from pessimal import Budget, TuningProblem
 from pessimal.reproduction.instances import DATA_SETS, draw, tuning_problem
+from pessimal.solvers.base import Task
 
 VIEWS = (("optimistic", 0.0), ("pessimistic", 0.0), ("pessimistic", 0.2))
 """View and ε; the pessimistic ones flip all of V."""
@@ -46,10 +47,11 @@ class Instance:
         sizes = f"T={self.n_train} V={self.n_val}"
         return f"{self.data} {sizes} seed={self.seed} {self.view} eps={self.epsilon:g}"
 
-    @property
-    def budget(self) -> Budget:
-        """ε, as the package takes it."""
-        return Budget(epsilon=self.epsilon)
+    def task(self) -> Task:
+        """Draw the data, and say what is asked of a solver."""
+        problem = self.problem()
+        flipped = None if self.view == "optimistic" else np.ones(problem.n_val, dtype=np.bool_)
+        return Task(problem, Budget(epsilon=self.epsilon), flipped)
 
     def problem(self) -> TuningProblem:
         """Draw the data."""

@@ -29,13 +29,17 @@ HERE = Path(__file__).parent
 STORE_NAME = "measurements.sqlite"
 
 
-def command_line(module: str | None, page: str, results: str) -> argparse.ArgumentParser:
+PATHS = argparse.ArgumentParser(add_help=False)
+PATHS.add_argument("--out", type=Path, help="folder of the rows (default in benchmarks/results)")
+PATHS.add_argument("--page", type=Path, help="folder of the page and images/ (default docs)")
+
+
+def command_line(module: str | None, results: str) -> argparse.ArgumentParser:
     """Return what every benchmark can be asked, described by the first line of its module."""
-    parser = argparse.ArgumentParser(description=(module or "").split("\n", maxsplit=1)[0])
+    first_line = (module or "").split("\n", maxsplit=1)[0]
+    parser = argparse.ArgumentParser(description=first_line, parents=[PATHS])
     add = parser.add_argument
     add("--quick", action="store_true", help="a handful of rows, in a folder of their own")
-    add("--out", type=Path, help=f"folder of the rows (default benchmarks/{results})")
-    add("--page", type=Path, help=f"folder of {page}.md and images/ (default docs)")
     add("--report", action="store_true", help="write the page from the stored rows alone")
     parser.set_defaults(results=HERE / results)
     return parser
@@ -43,24 +47,20 @@ def command_line(module: str | None, page: str, results: str) -> argparse.Argume
 
 @contextmanager
 def opened(options: argparse.Namespace) -> Iterator[tuple[Store, Path]]:
-    """Open the store that the options name, and say where the page goes."""
+    """Open the store that the options name, or say why not; say where the page goes."""
     out: Path = options.out or options.results / ("quick" if options.quick else "")
-    with open_store(out, create=not options.report) as store:
-        yield store, options.page or (out if options.quick else HERE.parent / "docs")
-
-
-def open_store(folder: Path, *, create: bool) -> Store:
-    """Open the measurements in a folder, or say why not in one line."""
-    path = folder / STORE_NAME
-    if not create and not path.exists():
+    path = out / STORE_NAME
+    if options.report and not path.exists():
         raise SystemExit(
             f"there are no measurements at {path}; files of JSON lines, which earlier versions "
             "wrote, are not read: measure again"
         )
     try:
-        return Store(path, create=create)
+        store = Store(path)
     except InvalidInputError as error:
         raise SystemExit(str(error)) from error
+    with store:
+        yield store, options.page or (out if options.quick else HERE.parent / "docs")
 
 
 def measure(
@@ -122,10 +122,10 @@ def certificates_timed(check: str = "certify") -> Iterator[list[float]]:
 
 
 def paired(rows: pd.DataFrame, draw: list[str], score: str, other: str) -> pd.DataFrame:
-    """Compare each method with another on the same draws: mean points, and their standard error."""
+    """Return each method's mean in per cent, its lead over another on the same draws, its error."""
     scores = 100.0 * rows.pivot(index=draw, columns="method", values=score)
-    differences = scores.sub(scores[other], axis=0)
-    return pd.DataFrame({"points": differences.mean(), "error": differences.sem()})
+    lead = scores.sub(scores[other], axis=0)
+    return pd.DataFrame({"mean": scores.mean(), "points": lead.mean(), "error": lead.sem()})
 
 
 def render(template: str, **values: Any) -> str:

@@ -53,24 +53,20 @@ def text(
         **measured,
         seeds=sorted(set(rows["seed"])),
         suites={
-            title: _lines(_summary(suite, judged[judged["suite"] == suite]).reset_index())
+            title: _summary(suite, judged[judged["suite"] == suite])
             for suite, title in _SUITES.items()
             if suite in set(judged["suite"])
         },
         figure="grid" in set(judged["suite"]),
-        losses=_lines(slower),
+        losses=slower,
         slower=sorted(slower["solver"].value_counts().loc[lambda n: n > 0].items()),
         listed=LOSSES_LISTED,
-        wrong=_lines(judged[judged["wrong"]]),
+        wrong=judged[judged["wrong"]],
         failures=failed[["key", "solver", "status", "message"]].to_numpy().tolist(),
         starts=[{**start, "view": _view(start["view"], start["epsilon"])} for start in starts],
-        overheads=_lines(_overheads(judged).reset_index()),
+        overheads=_overheads(judged),
         names={"ours": OURS, "limit": LIMIT, "too_large": TOO_LARGE},
     )
-
-
-def _lines(frame: pd.DataFrame) -> list[Any]:
-    return list(frame.itertuples(index=False))
 
 
 def _view(view: str, epsilon: float) -> str:
@@ -85,7 +81,7 @@ def _summary(suite: str, rows: pd.DataFrame) -> pd.DataFrame:
     if suite == "grid" and label.nunique() > 1:
         rows = pd.concat([rows, rows.assign(label="both data sets")], ignore_index=True)
     rows["label"] = pd.Categorical(rows["label"], rows["label"].unique())
-    return summarise(rows, ["view", "label", "solver"])
+    return summarise(rows, ["view", "label", "solver"]).reset_index()
 
 
 def _overheads(rows: pd.DataFrame) -> pd.DataFrame:

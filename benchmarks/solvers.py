@@ -19,9 +19,9 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -32,8 +32,10 @@ import pandas as pd
 import solver_page
 from instances import SUITES, VIEWS, Instance, instances, quick
 from judging import CONFIGURATION, FAILED, OURS, table_of
-from measuring import command_line, measure, opened
+from measuring import PATHS, command_line, measure, opened
 
+from pessimal.bilevel.backends import SOLVERS as BACKENDS
+from pessimal.bilevel.backends import find_backend
 from pessimal.environment import measured_version
 from pessimal.reproduction import Configuration, Store, Study
 from pessimal.reproduction.executors import Processes
@@ -42,7 +44,7 @@ from pessimal.reproduction.store import encode
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 SEEDS = (100, 101)
-SOLVERS = (OURS, "cplex", "gurobi", "highs", "scip")
+SOLVERS = (OURS, *sorted(BACKENDS))
 TIME_LIMIT = 60.0
 SOLVER_LIMITS = {"highs": 10.0, "scip": 10.0}
 SOLVER_SEEDS = {"highs": 1, "scip": 1}
@@ -57,9 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parse(words)
     with opened(options) as (store, docs):
         if not options.report:
-            candidates.require(options.solvers)
+            for name in set(options.solvers) - {OURS}:
+                find_backend(name)  # which raises where one is not installed
             os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-            command = " ".join(["python", "benchmarks/solvers.py", *_without_paths(words)])
+            _, asked = PATHS.parse_known_args(words)
+            command = " ".join(["python", "benchmarks/solvers.py", *asked])
             run(list(tasks(options, stored_rows(store))), store, options.jobs, command)
         solver_page.write_page(store, stored_rows(store), docs)
 
@@ -77,7 +81,7 @@ def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Task]:
     limits = SOLVER_LIMITS | options.solver_limit
     n_seeds = SOLVER_SEEDS | options.solver_seeds
     if options.quick:
-        limits = dict.fromkeys(candidates.CANDIDATES, min(QUICK_LIMIT, options.time_limit))
+        limits = dict.fromkeys(SOLVERS, min(QUICK_LIMIT, options.time_limit))
         asked = [quick(options.seeds)]
     else:
         suites = SUITES if options.suite == "all" else [options.suite]
@@ -113,19 +117,15 @@ class ProcessesBySolver(Executor):
     """Processes that run one solver each, so that none inherits another's memory or threads."""
 
     def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-        self._stack = ExitStack()
-        self._of: dict[str, Executor] = {}
+        self._of = defaultdict[str, Executor](partial(Processes, jobs))
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Hand a call over to the processes of the solver that its configuration names."""
-        solver = args[1]["solver"]
-        if solver not in self._of:
-            self._of[solver] = self._stack.enter_context(Processes(self._jobs))
-        return self._of[solver].submit(fn, *args, **kwargs)
+        return self._of[args[1]["solver"]].submit(fn, *args, **kwargs)
 
     def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
+        for processes in self._of.values():
+            processes.__exit__(*error)
 
 
 _FRESH_PROCESS = """
@@ -144,7 +144,8 @@ for _ in range(6):
     seconds.append(time.process_time() - began)
 import resource  # only now, so that nothing of it counts
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([imported, seconds[0], statistics.median(seconds[1:]), peak]))
+times = {"first_seconds": seconds[0], "later_seconds": statistics.median(seconds[1:])}
+print(json.dumps({"import_seconds": imported, **times, "memory_peak": peak}))
 """
 
 
@@ -160,19 +161,11 @@ def start_up(configuration: Mapping[str, Any]) -> list[dict[str, float]]:
         text=True,
         input=json.dumps([view, epsilon, [array.tolist() for array in arrays]]),
     )
-    names = ("import_seconds", "first_seconds", "later_seconds", "memory_peak")
-    return [dict(zip(names, json.loads(done.stdout), strict=True))]
-
-
-def _without_paths(words: Sequence[str]) -> Iterator[str]:
-    paths = ("--out", "--page")
-    for before, word in zip(["", *words], words, strict=False):
-        if before not in paths and word.partition("=")[0] not in paths:
-            yield word
+    return [json.loads(done.stdout)]
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    parser = command_line(__doc__, "benchmarks", "results")
+    parser = command_line(__doc__, "results")
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="grid")
     add("--seeds", type=_integers, default=SEEDS, metavar="N,N,...")
@@ -193,8 +186,8 @@ def _integers(text: str) -> tuple[int, ...]:
 
 def _solvers(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
-    if set(names) - set(candidates.CANDIDATES):
-        raise argparse.ArgumentTypeError(f"choose among {', '.join(candidates.CANDIDATES)}")
+    if set(names) - set(SOLVERS):
+        raise argparse.ArgumentTypeError(f"choose among {', '.join(SOLVERS)}")
     return names
 
 

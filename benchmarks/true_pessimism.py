@@ -80,7 +80,7 @@ def boxes(rows: pd.DataFrame) -> dict[str, Any]:
         ],
         "above": {other: excess(rows, EACH, other) for other in (OPTIMISTIC, PAPER, ONE)},
         "below": _often(gains, lambda won: f"there by a median of {won.median():.2f}"),
-        "proofs": list(proofs.itertuples()),
+        "proofs": proofs,
         "open": (rows["upper_bound"] > rows["value"] + OPTIMAL_GAP).sum(),
         "checks": pd.concat([one, each])["check_seconds"],
     }
@@ -169,13 +169,11 @@ def _differences(rows: pd.DataFrame, other: str, score: str) -> Any:
     return paired(rows, ["data", "n_rows", "seed"], score, other).to_dict("index")
 
 
-def _scores(rows: pd.DataFrame) -> list[Any]:
-    by_method = rows.groupby("method", sort=False)
-    lines = 100.0 * by_method[list(_SCORES)].mean()
-    for column, score in zip(("plain", "moved"), _SCORES, strict=True):
-        lines[column] = lines.index.map(_differences(rows, REFERENCE, score))
-    lines = lines.assign(seconds=by_method["seconds"].median(), proved=by_method["proved"].mean())
-    return list(lines.itertuples())
+def _scores(rows: pd.DataFrame) -> pd.DataFrame:
+    lines = rows.groupby("method", sort=False).agg({"seconds": "median", "proved": "mean"})
+    for score in _SCORES:
+        lines[score] = lines.index.map(_differences(rows, REFERENCE, score))
+    return lines
 
 
 def reach(rows: pd.DataFrame) -> dict[str, Any]:
@@ -202,8 +200,7 @@ def reach(rows: pd.DataFrame) -> dict[str, Any]:
     )
     both = pairs[pairs["exact"] & pairs["highs_exact"]]
     largest = (both["value"] - both["highs_value"]).abs().max() if len(both) else 0.0
-    solved = {"solved": len(both), "largest": largest}
-    return {"lines": list(lines.reset_index().itertuples()), **solved}
+    return {"lines": lines.reset_index(), "solved": len(both), "largest": largest}
 
 
 def jumps(rows: pd.DataFrame) -> dict[str, Any]:
@@ -220,7 +217,7 @@ SECTIONS = {"boxes": boxes, "accuracy": accuracy, "reach": reach, "jumps": jumps
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_line(__doc__, PAGE, f"results/{PAGE}")
+    parser = command_line(__doc__, f"results/{PAGE}")
     parser.add_argument("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     options = parser.parse_args(arguments)
     with opened(options) as (store, docs):

@@ -36,12 +36,11 @@ from pessimal.bilevel import SOLVERS
 from pessimal.certificate import Certificate, certify
 from pessimal.errors import InvalidInputError
 from pessimal.limits import Limits, Progress
-from pessimal.problem import Mask, hinge
+from pessimal.problem import hinge
 from pessimal.solve import Solver
-from pessimal.solvers.base import Result, Status
+from pessimal.solvers.base import Result, Status, Task
 from pessimal.solvers.minimax.groups import GroupsSpec
-from pessimal.solvers.search import search_optimistic, search_pessimistic
-from pessimal.solvers.search import solver as search_solver
+from pessimal.solvers.search.driver import SearchSolver
 
 TOLERANCE = 1e-6
 
@@ -390,20 +389,15 @@ class TestFlipByMargin:
         now = 0.0
         monkeypatch.setattr(time, "perf_counter", lambda: now)
 
-        def optimistic(problem: TuningProblem, limits: Limits) -> Result:
+        solve = SearchSolver._solve
+
+        def timed(self: SearchSolver, task: Task, limits: Limits) -> Result:
             nonlocal now
             given.append(limits.time_limit)
-            now += 3.0
-            return search_optimistic(problem, replace(limits, node_limit=1))
+            now += 3.0 if task.kind == "optimistic" else 0.0
+            return solve(self, task, replace(limits, node_limit=1))
 
-        def pessimistic(
-            problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
-        ) -> Result:
-            given.append(limits.time_limit)
-            return search_pessimistic(problem, budget, flipped, replace(limits, node_limit=1))
-
-        monkeypatch.setattr(search_solver, "search_optimistic", optimistic)
-        monkeypatch.setattr(search_solver, "search_pessimistic", pessimistic)
+        monkeypatch.setattr(SearchSolver, "_solve", timed)
         solve_pessimistic(self.problem(), flip="margin", time_limit=10.0)
         assert given == [5.0, 7.0]
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.fitted import linear_model, read_linear_model
 from pessimal.labels import signs
-from pessimal.problem import Mask, Matrix, Vector, feature_rows
+from pessimal.problem import Mask, Matrix, Vector, feature_rows, non_negative_number
 
 
 def evade(
@@ -80,7 +80,7 @@ def evade(
     y_sign = signs("y", y, linear.classes)
     if len(y_sign) != len(points):
         raise InvalidInputError(f"y has {len(y_sign)} labels but X has {len(points)} rows")
-    size = _radius(radius)
+    size = non_negative_number("radius", radius)
     if norm not in _STEPS:
         raise InvalidInputError(f"norm is {norm!r}; pass 1, 2 or inf")
     attacked = _attacked(where, len(points))
@@ -135,16 +135,6 @@ def _steps_2(slope: Vector, cap: Matrix) -> Matrix:
 
 
 _STEPS = {1: _steps_1, 2: _steps_2, np.inf: _steps_max}
-
-
-def _radius(radius: float) -> float:
-    try:
-        size = float(radius)
-    except (TypeError, ValueError):
-        size = np.nan
-    if not 0.0 <= size < np.inf:
-        raise InvalidInputError(f"radius is {radius!r}; pass a finite number that is not negative")
-    return size
 
 
 def _attacked(where: ArrayLike | None, n_points: int) -> Mask:

@@ -84,34 +84,13 @@ def certify(
 ) -> Certificate:
     """Check that ``(w, b)`` solves the inner problem of `box` and has the claimed objective.
 
-    Parameters
-    ----------
-    problem : TuningProblem
-    budget : Budget
-        Of the pessimistic view; the optimistic one trains to the optimum.
-    flipped : ndarray of bool of shape (n_val,) or None
-        The flipped validation points of the pessimistic view; None for the optimistic one.
-    box : ndarray of shape (p,)
-        The hyperparameters w̄.
-    w, b : ndarray of shape (p,), float
-        The model; its score is ``x·w − b``.
-    claimed_objective : float
-
-    Returns
-    -------
-    Certificate
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[0.0], [1.0]], [-1, 1], [[2.0]], [1])
-    >>> certify(problem, Budget(), None, np.ones(1), np.ones(1), 1.0, 0.0).ok
-    True
-    >>> certify(problem, Budget(), None, np.ones(1), np.zeros(1), 0.0, 1.0).ok
-    False
+    The view is pessimistic, within the budget, where points are `flipped`; without them it is the
+    optimistic one, which trains to the optimum.
     """
     started = time.perf_counter()
     if flipped is None:
-        inner = _optimistic(problem, box, w, b)
+        least = BoxModels(problem, box).least_loss().value
+        inner = max(0.0, problem.train_loss(w, b) - least) / problem.loss_unit(least), 0.0
     else:
         inner = _pessimistic(problem, budget, flipped, box, w, b)
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
@@ -128,22 +107,7 @@ def certify_worst_case(
 ) -> Certificate:
     """Check that ``(w, b)`` is the worst near-optimal model of `box` and has the claimed loss.
 
-    Parameters
-    ----------
-    problem, budget, box, w, b, claimed_objective
-        As in `certify`.
-    time_limit : float
-        Seconds for the mixed-integer program; what it cannot exclude by then is a gap.
-
-    Returns
-    -------
-    Certificate
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [-2.0]], [1, -1])
-    >>> certify_worst_case(problem, Budget(), np.ones(1), np.ones(1), 0.0, 0.25).ok
-    True
+    What the mixed-integer program cannot exclude within its seconds is a gap.
     """
     started = time.perf_counter()
     models = near_optimal(problem, box, budget)
@@ -174,11 +138,6 @@ def _certificate(
         objective_error=abs(objective - claimed_objective),
         seconds=time.perf_counter() - started,
     )
-
-
-def _optimistic(problem: TuningProblem, box: Vector, w: Vector, b: float) -> tuple[float, float]:
-    least = BoxModels(problem, box).least_loss().value
-    return max(0.0, problem.train_loss(w, b) - least) / problem.loss_unit(least), 0.0
 
 
 def _pessimistic(

@@ -26,6 +26,12 @@ class SolverError(PessimalError, RuntimeError):
     """A solver failed in a way that leaves no usable answer."""
 
 
+def shortened(value: object) -> str:
+    """Return a value for a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
 def import_extra(module: str, extra: str) -> ModuleType:
     """Import an optional dependency, or say which extra installs it."""
     try:

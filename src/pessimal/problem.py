@@ -65,7 +65,7 @@ class Budget:
         if absolute is not None:
             delta = _renamed("absolute", "delta", absolute)
         for name, value in (("epsilon", epsilon), ("delta", delta)):
-            object.__setattr__(self, name, _non_negative_number(name, value))
+            object.__setattr__(self, name, non_negative_number(name, value))
 
     @property
     def relative(self) -> float:
@@ -366,11 +366,12 @@ def _weights(name: str, value: ArrayLike | None, n_rows: int) -> Vector:
     return np.asarray(values / values.sum())
 
 
-def _non_negative_number(name: str, value: float) -> float:
+def non_negative_number(name: str, value: float) -> float:
+    """Read a finite number that is not negative."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInputError(f"{name} is {value!r}; pass a non-negative number") from None
-    if not (np.isfinite(number) and number >= 0.0):
-        raise InvalidInputError(f"{name} is {number:g}; pass a finite number that is not negative")
+        number = np.nan
+    if not 0.0 <= number < np.inf:
+        raise InvalidInputError(f"{name} is {value!r}; pass a finite number that is not negative")
     return number

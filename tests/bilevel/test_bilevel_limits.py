@@ -62,7 +62,7 @@ def use(
 
 
 def answering(result: SolverResult) -> Callable[[LinearProgram, Effort], Handle]:
-    return lambda _program, _effort: Handle(None, lambda: None, lambda: None, lambda: result)
+    return lambda _program, _effort: Handle(lambda: None, lambda: None, lambda: result)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -124,7 +124,7 @@ def test_ctrl_c_keeps_the_bound_of_a_single_program(
         return stopped.wait()
 
     result = SolverResult(None, 0.001, Status.OPTIMAL, 7)
-    use(monkeypatch, lambda _program, _effort: Handle(None, run, stopped.set, lambda: result))
+    use(monkeypatch, lambda _program, _effort: Handle(run, stopped.set, lambda: result))
     outcome = solve_milp(small)
     assert stopped.is_set()
     assert (outcome.status, outcome.lower_bound, outcome.nodes) == (Status.INTERRUPTED, 0.001, 7)
@@ -197,7 +197,7 @@ def test_a_failure_of_a_solver_in_its_thread_is_reported(
         raise OSError("out of\nluck")
 
     result: Any = None
-    use(monkeypatch, lambda _program, _effort: Handle(None, explode, explode, lambda: result))
+    use(monkeypatch, lambda _program, _effort: Handle(explode, explode, lambda: result))
     with pytest.raises(SolverError, match=r"Fake 1.0 failed \(out of luck\)"):
         solve_milp(small)
 

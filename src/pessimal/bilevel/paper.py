@@ -130,6 +130,15 @@ def flipped_response(problem: TuningProblem, budget: Budget, flipped: Mask) -> I
     )
 
 
+def model_at(
+    problem: TuningProblem, bilevel: SingleLevel, x: Vector
+) -> tuple[Vector, Vector, float]:
+    """Return box, w and b at a point of either program, which may be off by a tolerance."""
+    w_bar, w, b = (x[bilevel.columns[name]] for name in ("w_bar", "w", "b"))
+    box = np.clip(w_bar, problem.lower, problem.upper)
+    return box, np.clip(w, -box, box), float(b[0])
+
+
 def response_at(
     problem: TuningProblem, flipped: Mask, box: Vector, w: Vector, b: float
 ) -> dict[str, Vector]:

@@ -40,7 +40,7 @@ from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.problem import Mask, Vector, margin_rows
 from pessimal.solvers.base import BaseSolver, Result, Status, Task
-from pessimal.solvers.search.solver import SearchSolver
+from pessimal.solvers.search.driver import SearchSolver
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP, WEIGHT_SPREAD_OF_PROGRAMS
 from pessimal.units import equilibrate
 
@@ -190,9 +190,8 @@ class _Run:
         # Without a solution the pattern lives on leaks alone; the point as it is will show where.
         with contextlib.suppress(SolverError):
             x = WarmProgram(bilevel.program.with_integers_fixed(x)).minimise()
-        w_bar, w, b = (x[bilevel.columns[name]] for name in ("w_bar", "w", "b"))
-        box = np.clip(w_bar, self.problem.lower, self.problem.upper)
-        return self._point(np.clip(w, -box, box), float(b[0]), box)
+        box, w, b = paper.model_at(self.problem, bilevel, x)
+        return self._point(w, b, box)
 
     def _respond(self, box: Vector) -> _Point:
         """Return a point of the bilevel problem with this box: always there, seldom the best."""

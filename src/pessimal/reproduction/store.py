@@ -26,7 +26,7 @@ from typing import Any
 
 import pandas as pd
 
-from pessimal.errors import InvalidInputError, StorageError
+from pessimal.errors import InvalidInputError, StorageError, shortened
 from pessimal.reproduction.study import Configuration, Row, Study, Value
 
 STORE_NAME = "studies.sqlite"
@@ -278,12 +278,12 @@ class Store:
         except (TypeError, ValueError, RecursionError):
             content = None
         if not fits(content):
-            raise self._damaged(f"it holds {_start(text)} where {what} should be")
+            raise self._damaged(f"it holds {shortened(text)} where {what} should be")
         return content
 
     def _number(self, value: Any) -> float:
         if not isinstance(value, int | float) or not math.isfinite(value):
-            raise self._damaged(f"it holds {_start(value)} where seconds should be")
+            raise self._damaged(f"it holds {shortened(value)} where seconds should be")
         return float(value)
 
     @contextmanager
@@ -414,8 +414,3 @@ def _are_plain(content: Any) -> bool:
 
 def _is_of_texts(content: Any) -> bool:
     return isinstance(content, dict) and all(isinstance(v, str) for v in content.values())
-
-
-def _start(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

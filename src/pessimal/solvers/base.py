@@ -33,6 +33,13 @@ class Status(enum.Enum):
     NOT_PROVED = "not proved"
 
 
+class Stop(Exception):  # noqa: N818 (a signal, not an error)
+    """A limit was reached or the user interrupted."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is asked: a problem, a budget, the flipped points or, for true pessimism, groups."""
@@ -125,7 +132,7 @@ def weight_spread(problem: TuningProblem) -> float:
 
 
 _SOLVERS: dict[str, type[BaseSolver] | str] = {
-    "search": "pessimal.solvers.search.solver:SearchSolver",
+    "search": "pessimal.solvers.search.driver:SearchSolver",
     "milp": "pessimal.bilevel.solve:MilpSolver",
     "worst case": "pessimal.solvers.minimax.driver:WorstCaseSolver",
 }

@@ -20,7 +20,7 @@ import pandas as pd
 
 from pessimal import __version__
 from pessimal.atomic import write_text
-from pessimal.errors import InvalidInputError
+from pessimal.errors import InvalidInputError, shortened
 from pessimal.tabular import Column, ColumnEncoder
 
 Fact: TypeAlias = str | int | float | bool | None
@@ -175,17 +175,17 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"the name {_short(name)} stands more than once in an object")
+        raise ValueError(f"the name {shortened(name)} stands more than once in an object")
     return fields
 
 
 def _model(content: Any) -> TunedModel:
     fields = _of_kind(dict, "the file", content)
     if fields.get("format") != FORMAT:
-        raise _Wrong(f"format is {_short(fields.get('format'))} instead of {FORMAT!r}")
+        raise _Wrong(f"format is {shortened(fields.get('format'))} instead of {FORMAT!r}")
     if type(fields.get("version")) is not int or fields["version"] != VERSION:
         raise _Wrong(
-            f"version is {_short(fields.get('version'))}, and this program reads {VERSION}"
+            f"version is {shortened(fields.get('version'))}, and this program reads {VERSION}"
         )
     columns = tuple(_column(item) for item in _of_kind(list, "columns", fields.get("columns")))
     encoder = ColumnEncoder(columns)
@@ -222,13 +222,13 @@ def _column(content: Any) -> Column:
     if not categories or len(set(categories)) < len(categories):
         raise _Wrong(f"categories of {name!r} are none, or one of them is there twice")
     if fill is not None and fill not in categories:
-        raise _Wrong(f"fill of {name!r} is {_short(fill)}, which is none of its categories")
+        raise _Wrong(f"fill of {name!r} is {shortened(fill)}, which is none of its categories")
     return Column(name, categories, fill)
 
 
 def _of_kind(kind: type[_T], name: str, value: Any) -> _T:
     if not isinstance(value, kind):
-        raise _Wrong(f"{name} is {_short(value)} instead of {_KINDS[kind]}")
+        raise _Wrong(f"{name} is {shortened(value)} instead of {_KINDS[kind]}")
     return value
 
 
@@ -240,7 +240,7 @@ def _number(name: str, value: Any) -> float:
             number = math.inf
         if math.isfinite(number):
             return number
-    raise _Wrong(f"{name} is {_short(value)} instead of a finite number")
+    raise _Wrong(f"{name} is {shortened(value)} instead of a finite number")
 
 
 def _numbers(name: str, value: Any, length: int) -> tuple[float, ...]:
@@ -252,8 +252,3 @@ def _numbers(name: str, value: Any, length: int) -> tuple[float, ...]:
 
 def _label(value: Any) -> str | int | float | bool:
     return value if isinstance(value, str | int) else _number("a label or fact", value)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

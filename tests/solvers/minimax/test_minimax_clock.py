@@ -13,9 +13,9 @@ from pessimal import Budget, solve_pessimistic, worst_case
 from pessimal.limits import Limits
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.polyhedral.cases import WorstCases
-from pessimal.solvers.base import Status
+from pessimal.solvers.base import Status, Stop
 from pessimal.solvers.minimax.groups import groups_of
-from pessimal.solvers.minimax.oracle import Stop, WorstCaseOracle
+from pessimal.solvers.minimax.oracle import WorstCaseOracle
 
 BUDGET = Budget(0.2, 0.1)
 SECONDS = 10.0

@@ -11,10 +11,10 @@ from grids import random_problem
 
 from pessimal import Budget, TuningProblem, TuningSolution, solve_pessimistic, worst_case
 from pessimal.errors import SolverError
-from pessimal.limits import Progress
-from pessimal.solvers.base import Result, Status
+from pessimal.limits import Limits, Progress
+from pessimal.solvers.base import Result, Status, Task
 from pessimal.solvers.minimax import driver, oracle, regions
-from pessimal.solvers.search import search_optimistic, solver
+from pessimal.solvers.search.driver import SearchSolver
 
 BUDGET = Budget(0.2, 0.1)
 KINDS: list[Any] = ["one", [[0, 1], [2, 3]], "each"]
@@ -113,10 +113,12 @@ def test_interrupted(groups: Any, after: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_start_s_search_that_was_interrupted_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*arguments: Any) -> Result:
-        return replace(search_optimistic(*arguments), status=Status.INTERRUPTED)
+    def interrupted(self: SearchSolver, task: Task, limits: Limits) -> Result:
+        result = search(self, task, limits)
+        return replace(result, status=Status.INTERRUPTED) if task.flipped is None else result
 
-    monkeypatch.setattr(solver, "search_optimistic", interrupted)
+    search = SearchSolver._solve
+    monkeypatch.setattr(SearchSolver, "_solve", interrupted)
     solution = solve("each")
     assert solution.status is Status.INTERRUPTED
     assert solution.objective <= solve("one").objective + 1e-6

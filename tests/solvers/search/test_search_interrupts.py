@@ -11,8 +11,9 @@ import pytest
 from pessimal.datasets import load_diabetes, paper_split
 from pessimal.limits import Limits, Progress
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solvers.base import Result, Status
-from pessimal.solvers.search import driver, search_optimistic, search_pessimistic
+from pessimal.solvers.base import Result, Status, Task
+from pessimal.solvers.search import driver
+from pessimal.solvers.search.driver import SearchSolver
 from pessimal.solvers.search.tree import Tree
 
 _SPLIT = paper_split(load_diabetes(), 15, 15, 1)
@@ -26,11 +27,10 @@ VIEWS = pytest.mark.parametrize("epsilon", OPTIMUM)
 
 def search(epsilon: float | None, callback: Callback | None = None) -> Result:
     """Solve the optimistic problem, or the pessimistic one with a budget ε."""
-    limits = Limits(callback=callback)
-    if epsilon is None:
-        return search_optimistic(PROBLEM, limits)
-    flipped = np.ones(PROBLEM.n_val, dtype=np.bool_)
-    return search_pessimistic(PROBLEM, Budget(epsilon), flipped, limits)
+    task = Task(PROBLEM)
+    if epsilon is not None:
+        task = Task(PROBLEM, Budget(epsilon), np.ones(PROBLEM.n_val, dtype=np.bool_))
+    return SearchSolver().solve(task, Limits(callback=callback))
 
 
 def assert_frames_the_optimum(outcome: Result, epsilon: float | None) -> None:

@@ -11,9 +11,10 @@ from clocks import LeapingClock
 from pessimal.certificate import certify
 from pessimal.limits import Limits
 from pessimal.problem import Budget, TuningProblem
-from pessimal.solvers.base import Result, Status
-from pessimal.solvers.search import driver, search_optimistic, search_pessimistic
+from pessimal.solvers.base import Result, Status, Task
+from pessimal.solvers.search import driver
 from pessimal.solvers.search.complementarities import optimistic_conditions
+from pessimal.solvers.search.driver import SearchSolver
 from pessimal.solvers.search.tree import Tree
 
 
@@ -27,10 +28,10 @@ def large() -> TuningProblem:
 
 
 def search(problem: TuningProblem, epsilon: float | None) -> Result:
-    if epsilon is None:
-        return search_optimistic(problem, Limits(time_limit=1.0))
-    flipped = np.ones(problem.n_val, dtype=np.bool_)
-    return search_pessimistic(problem, Budget(epsilon), flipped, Limits(time_limit=1.0))
+    task = Task(problem)
+    if epsilon is not None:
+        task = Task(problem, Budget(epsilon), np.ones(problem.n_val, dtype=np.bool_))
+    return SearchSolver().solve(task, Limits(time_limit=1.0))
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.0, 0.2])

@@ -54,9 +54,8 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Handle:
-    """One solve, prepared but not started: the solver's own model, and how to use it."""
+    """One solve, prepared but not started."""
 
-    model: Any
     run: Callable[[], object]
     stop: Callable[[], object]
     read: Callable[[], SolverResult]

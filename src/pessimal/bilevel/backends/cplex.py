@@ -12,7 +12,7 @@ from pessimal.tolerances import INTEGRALITY, LP_FEASIBILITY
 
 
 class Cplex(Backend):
-    """CPLEX; its model is a ``cplex.Cplex``."""
+    """CPLEX, by a ``cplex.Cplex``."""
 
     def __init__(self) -> None:
         self._cplex = import_extra("cplex", "solvers")
@@ -67,4 +67,4 @@ class Cplex(Backend):
             nodes = solution.progress.get_num_nodes_processed()
             return self.result(solution.get_status(), x, bound, nodes)
 
-        return Handle(model, model.solve, aborter.abort, read)
+        return Handle(model.solve, aborter.abort, read)

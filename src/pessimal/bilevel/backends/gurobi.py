@@ -12,7 +12,7 @@ from pessimal.tolerances import INTEGRALITY, LP_FEASIBILITY
 
 
 class Gurobi(Backend):
-    """Gurobi; its model is a ``gurobipy.Model``."""
+    """Gurobi, by a ``gurobipy.Model``."""
 
     def __init__(self) -> None:
         self._gurobipy = import_extra("gurobipy", "solvers")
@@ -57,4 +57,4 @@ class Gurobi(Backend):
             bound = getattr(model, "ObjBound", -np.inf)
             return self.result(model.Status, x, bound, model.NodeCount)
 
-        return Handle(model, model.optimize, model.terminate, read)
+        return Handle(model.optimize, model.terminate, read)

@@ -33,4 +33,4 @@ class Highs(Backend):
             found = model.read()
             return self.result(found.end, found.x, found.bound, found.nodes)
 
-        return Handle(model, model.run, model.stop, read)
+        return Handle(model.run, model.stop, read)

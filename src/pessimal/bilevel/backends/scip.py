@@ -14,7 +14,7 @@ from pessimal.solution import Status
 
 
 class Scip(Backend):
-    """SCIP; its model is a ``pyscipopt.Model``."""
+    """SCIP, by a ``pyscipopt.Model``."""
 
     def __init__(self) -> None:
         self._pyscipopt = import_extra("pyscipopt", "solvers")
@@ -63,4 +63,4 @@ class Scip(Backend):
             x = None if best is None else np.array([best[column] for column in columns])
             return self.result(model.getStatus(), x, model.getDualbound(), model.getNTotalNodes())
 
-        return Handle(model, model.optimizeNogil, model.interruptSolve, read)
+        return Handle(model.optimizeNogil, model.interruptSolve, read)

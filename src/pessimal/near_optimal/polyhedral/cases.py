@@ -120,15 +120,12 @@ class WorstCases:
         enough: float = np.inf,
         deadline: Deadline = NEVER,
         node_limit: int | None = None,
-        inner: Vector | None = None,
     ) -> Worst:
         """Largest loss, or any that is `enough`, among the models within a limit.
 
-        Past the deadline, the worst model so far and what is proved by then. `inner` is a model
-        far within the limit, by default one that trains best.
+        Past the deadline, the worst model so far and what is proved by then.
         """
-        inner = self.train(box).u if inner is None else inner
-        self.begin(box, limit, inner, enough)
+        self.begin(box, limit, self.train(box).u, enough)
         self.run(deadline, node_limit)
         return self.known()
 

@@ -216,18 +216,11 @@ class BoxModels:
 
 
 def near_optimal(
-    problem: TuningProblem,
-    box: Vector,
-    budget: Budget | None,
-    others: Matrix | None = None,
-    deadline: Deadline = NEVER,
+    problem: TuningProblem, box: Vector, budget: Budget | None, others: Matrix | None = None
 ) -> BoxModels:
-    """Return Ψ: the models of the box within the training budget.
-
-    Past the deadline a set that holds Ψ: its budget is that of the best model trained by then.
-    """
+    """Return Ψ: the models of the box within the training budget."""
     models = BoxModels(problem, box, others)
-    least = models.least_loss(deadline).value
+    least = models.least_loss().value
     models.limit_training(problem.training_limit(budget or Budget(), least))
     return models
 

@@ -71,16 +71,6 @@ def train(images: Images, seed: int) -> Weights:
         return {name: values.numpy() for name, values in network.state_dict().items()}
 
 
-def features(weights: Weights, pixels: NDArray[np.uint8]) -> Matrix:
-    """Return the 100 features of each image."""
-    torch = import_extra("torch", "transfer")
-    network = _network(torch)
-    network.load_state_dict({name: torch.from_numpy(values) for name, values in weights.items()})
-    network.eval()
-    with _one_thread(torch), torch.no_grad():
-        return np.asarray(network[:_FEATURE_LAYERS](_inputs(torch, pixels)), dtype=np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class Extractor:
     """A trained network, used without its last layer."""
@@ -89,7 +79,12 @@ class Extractor:
 
     def features(self, pixels: NDArray[np.uint8]) -> Matrix:
         """Return the 100 features of each image."""
-        return features(self.weights, pixels)
+        torch = import_extra("torch", "transfer")
+        network = _network(torch)
+        network.load_state_dict({name: torch.from_numpy(w) for name, w in self.weights.items()})
+        network.eval()
+        with _one_thread(torch), torch.no_grad():
+            return np.asarray(network[:_FEATURE_LAYERS](_inputs(torch, pixels)), dtype=np.float64)
 
     def direction(self, positive: int, negative: int) -> tuple[Vector, float]:
         """Return the network's own choice between two classes, as a linear model on features."""

@@ -26,14 +26,14 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.limits import Limits
 from pessimal.problem import Vector
-from pessimal.solvers.base import BaseSolver, Result, Status, Task
+from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
 from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.line import minimise_on_line
-from pessimal.solvers.minimax.oracle import Point, Stop, WorstCaseOracle
+from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, check_leaf
 from pessimal.solvers.minimax.regions import MOST_GROUPS, minimise_in_regions
-from pessimal.solvers.search.solver import SearchSolver
+from pessimal.solvers.search.driver import SearchSolver
 from pessimal.ties import largest_box, smallest_box
 from pessimal.tolerances import OPTIMAL_GAP
 

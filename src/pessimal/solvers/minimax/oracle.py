@@ -24,7 +24,7 @@ from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.near_optimal.polyhedral.program import coarse_ranges
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
-from pessimal.solvers.base import Status
+from pessimal.solvers.base import Status, Stop
 from pessimal.solvers.minimax.groups import Groups
 from pessimal.solvers.minimax.proof import Plane
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
@@ -59,13 +59,6 @@ class Point:
     def settles(self, enough: float) -> bool:
         """Whether the worst case is known, or known to be `enough`."""
         return self.exact or self.value >= enough - CUTOFF
-
-
-class Stop(Exception):  # noqa: N818 (a signal, not an error)
-    """A limit was reached or the user interrupted."""
-
-    def __init__(self, status: Status) -> None:
-        self.status = status
 
 
 class WorstCaseOracle:

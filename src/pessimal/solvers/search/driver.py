@@ -16,7 +16,6 @@ code. Whatever happens within one, it still holds: bounds only grow.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,8 +25,8 @@ from pessimal.errors import SolverError
 from pessimal.interrupts import Interrupts, deferred_interrupts
 from pessimal.limits import Deadline, Limits, Progress
 from pessimal.lp.watch import Watch
-from pessimal.problem import Budget, Mask, TuningProblem, Vector
-from pessimal.solvers.base import Result, Status
+from pessimal.problem import Mask, TuningProblem, Vector
+from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
 from pessimal.solvers.search.budget import MAX_CUTS, BudgetCondition
 from pessimal.solvers.search.complementarities import (
     Conditions,
@@ -48,43 +47,36 @@ SECONDS_BETWEEN_CHECKS = 0.02
 """How long compiled code runs before limits, callback and Ctrl-C are checked."""
 
 
-def search_optimistic(problem: TuningProblem, limits: Limits) -> Result:
-    """Solve eq. (prob:optim-hinge)."""
+class SearchSolver(BaseSolver):
+    """Branch and bound on complementarities, with no big-M and no solver but its own."""
 
-    def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
-        return [_Part(problem, optimistic_conditions(problem), limits.seed, watch)]
+    name = "search"
+    kinds = ("optimistic", "pessimistic")
 
-    return _search(problem, parts, limits)
-
-
-def search_pessimistic(
-    problem: TuningProblem, budget: Budget, flipped: Mask, limits: Limits
-) -> Result:
-    """Solve the paper's pessimistic problem, eq. (A-RPBL-hyper)."""
-
-    def parts(problem: TuningProblem, watch: Watch) -> list[_Part]:
-        if budget.epsilon == 0.0 and budget.delta == 0.0:
-            return [_Part(problem, weighted_conditions(problem, flipped), limits.seed, watch)]
-        condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
-        cap = _multiplier_cap(problem, flipped, condition.slack)
-        with_budget = weighted_conditions(problem, flipped, cap, MAX_CUTS)
-        return [
-            _Part(problem, flipped_conditions(problem, flipped), limits.seed, watch),
-            _Part(problem, with_budget, limits.seed, watch, condition),
-        ]
-
-    return _search(problem, parts, limits)
+    def _solve(self, task: Task, limits: Limits) -> Result:
+        """Search the parts of the problem in balanced units; answer in the user's."""
+        with deferred_interrupts() as interrupts:
+            search = _Search(limits, interrupts)
+            balanced = equilibrate(task.problem)
+            task = replace(task, problem=balanced.problem)
+            outcome = search.run(_parts(task, limits.seed, search.watch))
+        return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
 
-def _search(
-    problem: TuningProblem, parts: Callable[[TuningProblem, Watch], list[_Part]], limits: Limits
-) -> Result:
-    """Search the parts of the problem in balanced units; answer in the user's."""
-    with deferred_interrupts() as interrupts:
-        search = _Search(limits, interrupts)
-        balanced = equilibrate(problem)
-        outcome = search.run(parts(balanced.problem, search.watch))
-    return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
+def _parts(task: Task, seed: int, watch: Watch) -> list[_Part]:
+    """Split eq. (prob:optim-hinge), or the paper's pessimistic eq. (A-RPBL-hyper)."""
+    problem, budget, flipped = task.problem, task.budget, task.flipped
+    if flipped is None:
+        return [_Part(problem, optimistic_conditions(problem), seed, watch)]
+    if budget.epsilon == 0.0 and budget.delta == 0.0:
+        return [_Part(problem, weighted_conditions(problem, flipped), seed, watch)]
+    condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
+    cap = _multiplier_cap(problem, flipped, condition.slack)
+    with_budget = weighted_conditions(problem, flipped, cap, MAX_CUTS)
+    return [
+        _Part(problem, flipped_conditions(problem, flipped), seed, watch),
+        _Part(problem, with_budget, seed, watch, condition),
+    ]
 
 
 def _multiplier_cap(problem: TuningProblem, flipped: Mask, slack: float) -> float:
@@ -112,11 +104,6 @@ class _Part:
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
         self.root_bound = self.tree.open_bound()
-
-
-class _Stop(Exception):  # noqa: N818 (a signal, not an error)
-    def __init__(self, status: Status) -> None:
-        self.status = status
 
 
 class _Known(NamedTuple):
@@ -154,7 +141,7 @@ class _Search:
             for part in parts:
                 self.finish(part)
             self.raise_pending()
-        except _Stop as stop:
+        except Stop as stop:
             status = stop.status
         except KeyboardInterrupt:
             if self.known.point is None:  # nothing to return
@@ -237,9 +224,9 @@ class _Search:
             limits.callback(Progress(best, bound, nodes, seconds))
         self.raise_pending()
         if self.deadline.over:
-            raise _Stop(Status.TIME_LIMIT)
+            raise Stop(Status.TIME_LIMIT)
         if point is not None and limits.node_limit is not None and nodes >= limits.node_limit:
-            raise _Stop(Status.NODE_LIMIT)
+            raise Stop(Status.NODE_LIMIT)
 
     def raise_pending(self) -> None:
         """Raise what stopped the compiled code, other than the time limit."""
