@@ -16,7 +16,14 @@ from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.models import Models
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.problem import (
+    Budget,
+    Matrix,
+    TuningProblem,
+    Vector,
+    distinct_rows,
+    margin_rows,
+)
 
 SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
@@ -75,15 +82,10 @@ def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.int
     >>> rows.tolist(), weight.tolist(), which.tolist()
     ([[1.0], [2.0]], [1.0, 2.0], [1, 0, 1])
     """
-    # By hand, because Ctrl-C within numpy's unique over an axis comes out as a TypeError.
-    order = np.lexsort(rows.T[::-1])
-    in_order = rows[order]
-    first = np.append(True, (in_order[1:] != in_order[:-1]).any(axis=1))
-    if first.all():  # as they came
+    distinct, which = distinct_rows(rows)
+    if len(distinct) == len(rows):  # as they came
         return rows, weight, np.arange(len(rows))
-    which = np.empty(len(rows), np.intp)
-    which[order] = np.cumsum(first) - 1
-    return in_order[first], np.bincount(which, weight).astype(np.float64), which
+    return distinct, np.bincount(which, weight).astype(np.float64), which
 
 
 def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
