@@ -21,6 +21,7 @@ from pessimal.lp.codes import OPTIMAL
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.program import (
+    best_intercept,
     coarse_ranges,
     merged,
     near_optimal_program,
@@ -227,19 +228,3 @@ class WorstCases:
         """Return which validation points have an active hinge at a model."""
         margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
         return np.asarray(margins < 1.0)
-
-
-def best_intercept(problem: TuningProblem, w: Vector) -> float:
-    """Return the b of least training loss for given weights: where the slopes of hinges cancel.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0], [3.0]], [-1, 1, 1], [[0.0]], [1])
-    >>> best_intercept(problem, np.array([1.0]))
-    0.0
-    """
-    at = problem.X_train @ w - problem.y_train
-    order = np.argsort(at)
-    negative = problem.train_weight[problem.y_train < 0.0].sum()
-    slopes = np.cumsum(problem.train_weight[order]) - negative
-    return float(at[order[np.argmax(slopes >= 0.0)]])

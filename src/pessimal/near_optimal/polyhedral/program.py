@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.losses import HINGE, Loss
 from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
@@ -109,3 +110,25 @@ def coarse_ranges(
     by_intercept = rows[:, -1:] * np.array(intercept_range(problem, box, limit))
     by_weights = np.abs(rows[:, :-1]) @ box
     return by_intercept.min(axis=1) - by_weights, by_intercept.max(axis=1) + by_weights
+
+
+def coarse_bound(problem: TuningProblem, box: Vector, limit: float, loss: Loss = HINGE) -> float:
+    """Bound the mean loss on V from the box and a training limit, each point for itself."""
+    low, _ = coarse_ranges(problem, box, limit, margin_rows(problem.X_val, problem.y_val))
+    return loss.mean(low, problem.val_weight)
+
+
+def best_intercept(problem: TuningProblem, w: Vector) -> float:
+    """Return the b of least training loss for given weights: where the slopes of hinges cancel.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0], [3.0]], [-1, 1, 1], [[0.0]], [1])
+    >>> best_intercept(problem, np.array([1.0]))
+    0.0
+    """
+    at = problem.X_train @ w - problem.y_train
+    order = np.argsort(at)
+    negative = problem.train_weight[problem.y_train < 0.0].sum()
+    slopes = np.cumsum(problem.train_weight[order]) - negative
+    return float(at[order[np.argmax(slopes >= 0.0)]])
