@@ -74,7 +74,7 @@ def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
 def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
     budget, box, calls = Budget(delta=0.3), np.ones(2), 0
-    real = BoxModels.minimise
+    real = BoxModels.least
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
@@ -83,7 +83,7 @@ def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPat
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    monkeypatch.setattr(BoxModels, "minimise", interrupted)
+    monkeypatch.setattr(BoxModels, "least", interrupted)
     with pytest.warns(ConvergenceWarning, match="mean of . near-optimal models"):
         w, b = mean(problem, box, budget, seeded())
     assert in_near_optimal_set(problem, w, b, box, budget)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from hypothesis import given, settings
 from oracles import brute_force_worst_case, grid_of_boxes
 from sklearn.model_selection import StratifiedKFold
@@ -14,6 +15,8 @@ from strategies import problems
 
 from pessimal.estimators import shared_box
 from pessimal.estimators.shared_box import tune_shared_box
+from pessimal.limits import NEVER, Deadline
+from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal import worst_case
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.solution import Status
@@ -78,13 +81,48 @@ def test_a_limit_in_seconds_still_gives_a_box_with_a_value() -> None:
     assert shared.judged == 1
 
 
-@pytest.mark.parametrize("view", ["solve_optimistic", "solve_pessimistic", "_judge"])
-@pytest.mark.parametrize("call", [1, 3])
-def test_ctrl_c_ends_the_run_with_a_valid_box(
-    view: str, call: int, monkeypatch: pytest.MonkeyPatch
+def test_without_time_a_box_has_the_value_that_box_and_budget_give(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began: list[float] = []
+    real = WarmProgram.solve
+
+    def solve(program: WarmProgram, deadline: Deadline = NEVER) -> bool:
+        began.append(deadline.left)
+        return real(program, deadline)
+
+    monkeypatch.setattr(WarmProgram, "solve", solve)
+    LeapingClock(monkeypatch, 2)
+    shared = tune_shared_box(folds(), BUDGET, time_limit=1.0)
+    monkeypatch.undo()
+    assert not began  # no linear program
+    assert shared.status is Status.TIME_LIMIT
+    assert np.mean([_worst(fold, shared.box) for fold in folds()]) <= shared.value + 1e-9
+    # Without weights only b is free, and least training loss is 1, so a class, half of the weight,
+    # may have a mean hinge of (1.2 + 0.05) / 0.5.
+    assert shared.value == pytest.approx(2.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("still_looks", [3, 10, 40, 100, 300, 1000])
+def test_whenever_time_runs_out_value_and_bound_hold(
+    still_looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tune_shared_box(folds(), BUDGET)
-    real, calls = getattr(shared_box, view), 0
+    with monkeypatch.context() as patch:
+        LeapingClock(patch, still_looks)
+        shared = tune_shared_box(folds(), BUDGET, time_limit=1.0)
+    assert np.mean([_worst(fold, shared.box) for fold in folds()]) <= shared.value + 1e-6
+    assert shared.lower_bound <= whole.value + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("step", "call"), [("_tuned", 1), ("_tuned", 3), ("_tuned", 5), ("_judge", 1), ("_judge", 3)]
+)
+def test_ctrl_c_ends_the_run_with_a_valid_box(
+    step: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tune_shared_box(folds(), BUDGET)
+    real, calls = getattr(shared_box, step), 0
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
@@ -92,15 +130,15 @@ def test_ctrl_c_ends_the_run_with_a_valid_box(
         answer = real(*arguments, **options)
         if calls < call:
             return answer
-        if view == "_judge":
+        if step == "_judge":
             raise KeyboardInterrupt
         return replace(answer, status=Status.INTERRUPTED)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shared_box, view, interrupted)
+        patch.setattr(shared_box, step, interrupted)
         shared = tune_shared_box(folds(), BUDGET)
     assert shared.status is Status.INTERRUPTED
-    assert calls <= 3  # the folds that were under way
+    assert calls == call
     assert shared.lower_bound <= whole.value + 1e-6
     worst = [_worst(fold, shared.box) for fold in folds()]
     assert np.mean(worst) <= shared.value + 1e-6 < np.inf

@@ -7,8 +7,9 @@ method is known for several folds at once, so boxes are proposed and judged exac
    with one limit for all features, the full box;
 2. from the best of them, steps up and down one coordinate at a time, ever smaller.
 
-A model found by flipping labels bounds a fold's worst case from below, so most boxes are dismissed
-by linear programs alone. The optimistic optimum ``P_o*`` of a fold is below its worst case at any
+What box and budget allow costs nothing, so the narrowest box has a value before any other. A model
+found by flipping labels bounds a fold's worst case from below, so most boxes are dismissed by
+linear programs alone. The optimistic optimum ``P_o*`` of a fold is below its worst case at any
 box, and so is the optimum of its pessimistic problem (`minimax.driver` says why). The larger of the
 two, in the mean over folds, bounds the whole problem.
 """
@@ -17,33 +18,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
-from pessimal.limits import Deadline
-from pessimal.near_optimal import worst_case
+from pessimal.flip import flip_mask
+from pessimal.limits import AT_ONCE, Deadline, Limits
+from pessimal.losses import HINGE
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.program import best_intercept, coarse_bound
 from pessimal.problem import Budget, TuningProblem, Vector
-from pessimal.solution import Status, TuningSolution
-from pessimal.solve import solve_optimistic, solve_pessimistic
+from pessimal.solvers.base import Result, Status, Task
+from pessimal.solvers.search.solver import SearchSolver
+from pessimal.ties import smallest_box
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
 
-UNIFORM_SHARES = (0.0625, 0.125, 0.25, 0.5, 0.75)
+UNIFORM_SHARES = (0.0, 0.0625, 0.125, 0.25, 0.5, 0.75)
 """Boxes with one limit for all features, as shares of the way from lower to upper."""
 
 STEPS = (0.5, 0.25, 0.125)
 """Steps of the coordinate search, as shares of ``upper − lower``."""
 
-WORST_CASE_SHARE = 0.1
-"""Share of the seconds left that one worst case may take."""
+BOX_SHARE = 0.5
+"""Share of the seconds left that one box may take, over all folds."""
 
 OWN_SHARE = 0.5
 """Share of the seconds that the folds' own boxes may take."""
 
-LEAST_SECONDS = 0.01
-"""A worst case gets at least this, late as it may be: the first box must have a value."""
+LEAST_SECONDS = 0.05
+"""The first box gets at least this, late as it may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +125,11 @@ def tune_shared_box(
             status = run.search(flip, node_limit, seed)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-    best = run.best or _judged_coarsely(folds, budget)
     return SharedBox(
-        box=best.box,
-        value=best.value,
-        fold_values=best.fold_values,
-        lower_bound=min(run.lower_bound, best.value),
+        box=run.best.box,
+        value=run.best.value,
+        fold_values=run.best.fold_values,
+        lower_bound=min(run.lower_bound, run.best.value),
         status=status,
         judged=run.judged,
         seconds=time.perf_counter() - run.started,
@@ -155,69 +160,88 @@ class _Run:
     n_workers: int
     tell: Callable[[str], None] | None
     started: float = field(default_factory=time.perf_counter)
-    best: _Judged | None = None
+    best: _Judged = field(init=False)
     lower_bound: float = 0.0
     judged: int = 0
+
+    def __post_init__(self) -> None:
+        narrowest = self.folds[0].lower
+        values = [_coarse(fold, self.budget, narrowest) for fold in self.folds]
+        self.best = _Judged(narrowest, np.array(values))
 
     def search(self, flip: str, node_limit: int | None, seed: int) -> Status:
         """Propose and judge until no step helps; return why it ended."""
         own = self.own_boxes(flip, node_limit, seed)
         self.improve(_proposals(self.folds[0], own))
         for step in STEPS:
-            while self.best and self.improve(_neighbours(self.folds[0], self.best.box, step)):
+            while self.improve(_neighbours(self.folds[0], self.best.box, step)):
                 pass
         if self.met():
             return Status.OPTIMAL
         return Status.TIME_LIMIT if self.deadline.over else Status.NOT_PROVED
 
     def own_boxes(self, flip: str, node_limit: int | None, seed: int) -> list[Vector]:
-        """Tune every fold for itself, both ways; the optima give the bound."""
-        rounds = -(-2 * len(self.folds) // self.n_workers)
-        limit = self.seconds(OWN_SHARE / rounds)
-        options = {"time_limit": limit, "node_limit": node_limit, "seed": seed}
-        optimistic = self.workers(delayed(solve_optimistic)(fold, **options) for fold in self.folds)
-        self.prove(optimistic)
-        pessimistic = self.workers(
-            delayed(solve_pessimistic)(fold, self.budget, flip=flip, **options)
-            for fold in self.folds
-        )
-        self.prove(optimistic, pessimistic)
-        return [solution.box for solution in (*pessimistic, *optimistic)]
+        """Tune folds for themselves, both ways, as far as there is time; the optima give the bound.
 
-    def prove(self, *views: list[TuningSolution]) -> None:
+        A fold that time does not suffice for has neither a box nor a bound.
+        """
+        limits = Limits(node_limit=node_limit, seed=seed)
+        deadline = self.deadline.share(OWN_SHARE)
+        optimistic = self.tune(list(map(Task, self.folds)), limits, deadline.share(0.5))
+        self.prove(optimistic)
+        tasks = []
+        for fold, own in zip(self.folds, optimistic, strict=False):
+            flipped = flip_mask(fold, flip, partial(_hyperplane, own))
+            tasks.append(Task(fold, self.budget, flipped))
+        pessimistic = self.tune(tasks, limits, deadline)
+        self.prove(optimistic, pessimistic)
+        return [result.box for result in (*pessimistic, *optimistic)]
+
+    def tune(self, tasks: list[Task], limits: Limits, deadline: Deadline) -> list[Result]:
+        """Solve tasks in their order, some at a time, until the deadline or Ctrl-C."""
+        results: list[Result] = []
+        waiting = tasks
+        while waiting and not deadline.over and not _interrupted(results):
+            rounds = -(-len(waiting) // self.n_workers)
+            seconds = None if deadline.left == np.inf else max(AT_ONCE, deadline.left / rounds)
+            one = replace(limits, time_limit=seconds)
+            batch, waiting = waiting[: self.n_workers], waiting[self.n_workers :]
+            results += self.workers(delayed(_tuned)(task, one) for task in batch)
+        return results
+
+    def prove(self, *views: list[Result]) -> None:
         """Bound the mean by the larger bound of each fold; pass on a Ctrl-C that a fold took."""
-        bounds = [[solution.lower_bound for solution in solutions] for solutions in views]
-        self.lower_bound = float(np.max(bounds, axis=0).mean())
-        if any(solution.status is Status.INTERRUPTED for solution in views[-1]):
+        bounds = np.zeros((len(views), len(self.folds)))
+        for known, results in zip(bounds, views, strict=True):
+            known[: len(results)] = [result.lower_bound for result in results]
+        self.lower_bound = float(bounds.max(axis=0).mean())
+        if _interrupted(views[-1]):
             raise KeyboardInterrupt
 
     def improve(self, boxes: Sequence[Vector]) -> bool:
         """Judge boxes in their order, some at a time; return whether one was better."""
-        before = self.value()
+        before = self.best.value
         waiting = list(boxes)
         while waiting and not self.met() and not self.spent():
             size = int(min(self.n_workers, self.max_boxes - self.judged))
             batch, waiting = waiting[:size], waiting[size:]
-            cutoff, limit = self.value() - CUTOFF, self.seconds(WORST_CASE_SHARE)
+            cutoff, limit = self.best.value - CUTOFF, self.seconds(BOX_SHARE)
             answers = self.workers(
                 delayed(_judge)(self.folds, self.budget, box, cutoff, limit) for box in batch
             )
             self.judged += len(batch)
             for box, values in zip(batch, answers, strict=True):
-                if values is not None and values.mean() < self.value() - CUTOFF:
+                if values is not None and values.mean() < self.best.value - CUTOFF:
                     self.best = _Judged(box, values)
                     if self.tell is not None:
                         self.tell(
-                            f"worst case {self.value():.6f}, bound {self.lower_bound:.6f}, "
+                            f"worst case {self.best.value:.6f}, bound {self.lower_bound:.6f}, "
                             f"{self.judged} boxes, {time.perf_counter() - self.started:.0f} s"
                         )
-        return self.value() < before
-
-    def value(self) -> float:
-        return np.inf if self.best is None else self.best.value
+        return self.best.value < before
 
     def met(self) -> bool:
-        return self.value() - self.lower_bound <= OPTIMAL_GAP
+        return self.best.value - self.lower_bound <= OPTIMAL_GAP
 
     def spent(self) -> bool:
         return self.judged >= self.max_boxes or (self.judged > 0 and self.deadline.over)
@@ -228,34 +252,64 @@ class _Run:
         return None if left == np.inf else max(share * left, LEAST_SECONDS)
 
 
-def _judged_coarsely(folds: Sequence[TuningProblem], budget: Budget) -> _Judged:
-    """Return the narrowest box with what linear programs bound, for want of a judged one."""
-    box = folds[0].lower
-    bounds = [worst_case(fold, box, budget, inner="flip").upper_bound for fold in folds]
-    return _Judged(box, np.array(bounds))
+def _tuned(task: Task, limits: Limits) -> Result:
+    """Solve a fold's own problem; its box is the smallest that keeps the model."""
+    deadline = Deadline.after(limits.time_limit)
+    result = SearchSolver().solve(task, limits)
+    box = smallest_box(task, result.w, result.b, result.box, deadline)
+    return replace(result, box=box)
+
+
+def _interrupted(results: list[Result]) -> bool:
+    return any(result.status is Status.INTERRUPTED for result in results)
+
+
+def _hyperplane(result: Result) -> tuple[Vector, float]:
+    return result.w, result.b
 
 
 def _judge(
-    folds: Sequence[TuningProblem], budget: Budget, box: Vector, cutoff: float, limit: float | None
+    folds: Sequence[TuningProblem],
+    budget: Budget,
+    box: Vector,
+    cutoff: float,
+    seconds: float | None,
 ) -> Vector | None:
     """Worst case of each fold, or None as soon as their mean cannot be below `cutoff`.
 
     A worst case that is not found in the seconds given counts with its proved upper bound.
     """
-    values = np.array([worst_case(fold, box, budget, inner="flip").value for fold in folds])
+    deadline = Deadline.after(seconds)
+    values, sets = np.zeros(len(folds)), []
+    for k, fold in enumerate(folds):
+        if deadline.over:
+            break
+        sets.append(BoxSet(fold, box, budget, deadline=deadline))
+        everyone = np.ones(fold.n_val, dtype=np.bool_)
+        values[k] = sets[k].flipped_on(fold, HINGE, everyone, deadline).lower_bound
     for k, fold in enumerate(folds):
         if values.mean() >= cutoff:
             return None
-        values[k] = worst_case(fold, box, budget, time_limit=limit).upper_bound
+        if k < len(sets):
+            share = deadline.share(1.0 / (len(folds) - k))
+            values[k] = sets[k].worst_on(fold, HINGE, share, None).upper_bound
+        else:
+            values[k] = _coarse(fold, budget, box)
     return values
+
+
+def _coarse(fold: TuningProblem, budget: Budget, box: Vector) -> float:
+    """Bound the worst case of a fold without training: some model of the box has no weights."""
+    w = np.zeros(fold.n_features)
+    trained = fold.train_loss(w, best_intercept(fold, w))
+    return coarse_bound(fold, box, fold.training_limit(budget, trained))
 
 
 def _proposals(problem: TuningProblem, own: list[Vector]) -> list[Vector]:
     """Boxes to begin with, without repetition."""
     low, span = problem.lower, problem.upper - problem.lower
     boxes = [
-        np.mean(own, axis=0),
-        np.median(own, axis=0),
+        *(middle(own, axis=0) for middle in (np.mean, np.median) if own),
         *(low + share * span for share in UNIFORM_SHARES),
         problem.upper,
         *own,

@@ -126,11 +126,11 @@ class SplitClassifier(BoxClassifier):
             callback=progress_lines(type(self).__name__) if told else None,
             method=self.method,
             solver=self.solver,
-            time_limit=self.time_limit,
+            time_limit=self._tuning_seconds(deadline),
             node_limit=self.node_limit,
             tie_break=self.tie_break,
         )
-        self.result_ = solution
+        self.result_ = replace(solution, time_limit=self.time_limit)
         self.box_ = solution.box
         if self.final == self._tuned_model:
             self._set_model(solution.coef, -solution.intercept)

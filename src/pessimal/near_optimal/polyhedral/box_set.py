@@ -55,8 +55,7 @@ class BoxSet(NearOptimalSet):
         trained = models.least_loss(deadline)
         model = Linear(trained.w, -trained.b)
         self.trained = Extreme(trained.value, trained.lower_bound, trained.value, model)
-        models.limit_training(self.training_limit)
-        self.models = models  # warm from training; another budget has its own
+        self._warm: BoxModels | None = models  # from training; another budget has its own
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
@@ -99,7 +98,7 @@ class BoxSet(NearOptimalSet):
     @cached_property
     def models(self) -> BoxModels:
         """The set as a linear program."""
-        models = BoxModels(self.problem, self.box)
+        models = self._warm or BoxModels(self.problem, self.box)
         models.limit_training(self.training_limit)
         return models
 
@@ -116,7 +115,7 @@ class BoxSet(NearOptimalSet):
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
         other = copy(self)
-        other.budget = budget
+        other.budget, other._warm = budget, None
         for known in ("training_limit", "models"):
             other.__dict__.pop(known, None)
         return other
@@ -246,6 +245,8 @@ class BoxSet(NearOptimalSet):
     def _least_hinge(
         self, problem: TuningProblem, loss: Hinge, deadline: Deadline
     ) -> tuple[Vector, float]:
+        if deadline.over:
+            return self._inner, 0.0
         rows = margin_rows(problem.X_val, problem.y_val)
         models = BoxModels(self.problem, self.box, rows, loss.breakpoints[0])
         models.limit_training(self.training_limit)

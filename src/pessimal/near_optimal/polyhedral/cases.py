@@ -67,7 +67,14 @@ class ActiveSetLoss:
 class WorstCases:
     """Worst cases over Ψ(w̄) for one problem, budget and loss, box after box."""
 
-    def __init__(self, problem: TuningProblem, budget: Budget, loss: OneBreakpoint = HINGE) -> None:
+    def __init__(
+        self,
+        problem: TuningProblem,
+        budget: Budget,
+        loss: OneBreakpoint = HINGE,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        self._deadline = deadline  # of training
         self.problem = problem
         self.budget = budget
         balanced = equilibrate(problem)
@@ -100,7 +107,9 @@ class WorstCases:
         simplex = self._training[unit]
         for j, limit in enumerate(self._factor * box):
             simplex.set_bounds(j, -limit, limit)
-        if simplex.solve(np.inf) != OPTIMAL:
+        with self._stopping(self._deadline):
+            status = simplex.solve(np.inf)
+        if status != OPTIMAL:
             raise SolverError("training stalled")
         rates = unit * self._factor * np.abs(simplex.multipliers()[: len(box)])
         # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,

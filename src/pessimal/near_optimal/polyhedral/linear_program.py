@@ -143,13 +143,13 @@ class BoxModels:
         self._simplex.minimise()
         return self._model()
 
-    def least_loss(self, deadline: Deadline = NEVER) -> Trained:
+    def least_loss(self, deadline: Deadline = NEVER, at_least: float = TRAINING_SECONDS) -> Trained:
         """Train: the paper's eq. (boxSVM). Past the deadline, the best model so far.
 
-        A small loss is minimised again in its own unit, for tolerances are absolute. Some time it
-        has in any case: without training there is little to say.
+        A small loss is minimised again in its own unit, for tolerances are absolute. Some seconds
+        it has in any case: without training there is little to say.
         """
-        deadline = deadline.not_within(TRAINING_SECONDS)
+        deadline = deadline.not_within(at_least)
         trained = self._untrained()
         unit = 1.0
         while True:

@@ -77,7 +77,10 @@ class WorstCaseSolver(BaseSolver):
         except Stop as stop:
             status = stop.status
         except SolverError as error:
-            status, notes = Status.NOT_PROVED, (str(error),)
+            if oracle.deadline.over:
+                status = Status.TIME_LIMIT
+            else:
+                status, notes = Status.NOT_PROVED, (str(error),)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         best = oracle.best or oracle.bounded(groups.lower)

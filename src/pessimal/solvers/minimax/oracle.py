@@ -81,7 +81,7 @@ class WorstCaseOracle:
         self.budget = budget
         self.groups = groups
         self.limits = limits
-        self.cases = WorstCases(problem, budget)
+        self.cases = WorstCases(problem, budget, deadline=self.deadline)
         self.best: Point | None = None
         self.lower_bound = 0.0
         self.nodes = 0
@@ -108,10 +108,12 @@ class WorstCaseOracle:
         """
         box = self.groups.box(h)
         scaled = equilibrate(self.problem)
-        trained = BoxModels(scaled.problem, scaled.factor * box).least_loss()
+        deadline = self.deadline.share(EVALUATION_SHARE)
+        trained = BoxModels(scaled.problem, scaled.factor * box).least_loss(deadline)
         u = np.append(np.clip(trained.w / scaled.factor, -box, box), trained.b)
         limit = self.problem.training_limit(self.budget, trained.value)
-        value = self.problem.val_loss(u[:-1], trained.b)
+        # A model that might train better by far might not be near-optimal: it proves nothing.
+        value = self.problem.val_loss(u[:-1], trained.b) if trained.optimal else 0.0
         bound = max(value, coarse_bound(self.problem, box, limit))
         return self.keep(Point(h, limit, value, bound, u, self.cases.active(u)))
 
