@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pessimal.losses import HINGE, Loss
+from pessimal.losses import HINGE, Hinge, Loss
 from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
@@ -113,9 +113,17 @@ def coarse_ranges(
 
 
 def coarse_bound(problem: TuningProblem, box: Vector, limit: float, loss: Loss = HINGE) -> float:
-    """Bound the mean loss on V from the box and a training limit, each point for itself."""
-    low, _ = coarse_ranges(problem, box, limit, margin_rows(problem.X_val, problem.y_val))
-    return loss.mean(low, problem.val_weight)
+    """Bound the mean loss on V from the box and a training limit alone.
+
+    Each point has the worst weights of the box. The intercept is the same for all: a hinge is
+    convex in it, so that it is worst at one of its ends.
+    """
+    if not isinstance(loss, Hinge):
+        low, _ = coarse_ranges(problem, box, limit, margin_rows(problem.X_val, problem.y_val))
+        return loss.mean(low, problem.val_weight)
+    by_weights = np.abs(problem.X_val) @ box
+    ends = intercept_range(problem, box, limit)
+    return max(loss.mean(-problem.y_val * b - by_weights, problem.val_weight) for b in ends)
 
 
 def best_intercept(problem: TuningProblem, w: Vector) -> float:
