@@ -98,8 +98,8 @@ def test_without_time_a_box_has_the_value_that_box_and_budget_give(
     assert not began  # no linear program
     assert shared.status is Status.TIME_LIMIT
     assert np.mean([_worst(fold, shared.box) for fold in folds()]) <= shared.value + 1e-9
-    # Without weights only b is free, and least training loss is 1, so one class, half of the weight,
-    # may have a mean hinge of (1.2 + 0.05) / 0.5 while the other has none.
+    # Without weights only b is free, and least training loss is 1, so one class, half of the
+    # weight, may have a mean hinge of (1.2 + 0.05) / 0.5 while the other has none.
     assert shared.value == pytest.approx(1.25, abs=1e-6)
 
 
