@@ -27,7 +27,7 @@ from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, Mask, Matrix, Vector, margin_rows
 from pessimal.solvers.base import Task
-from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
+from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE, LP_FEASIBILITY
 
 
 def smallest_box(
@@ -39,7 +39,11 @@ def smallest_box(
     """
     held = np.minimum(np.maximum(np.abs(w), task.problem.lower), box)
     # Without a budget, a model that is optimal in a box is so in any smaller one that holds it.
-    if task.flipped is None or task.budget == Budget() or _certified(task, w, b, held, deadline):
+    if task.flipped is None or task.budget == Budget():
+        return held
+    if not deadline.over and _budget_used(task, w, b, held, deadline):
+        return held
+    if _certified(task, w, b, held, deadline):
         return held
     if deadline.over:
         return box
@@ -70,6 +74,14 @@ def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline
         else:
             simplex.set_row(j, program.row_lower[j], program.row_upper[j])
     return enlarged if _certified(task, w, b, enlarged, deadline) else box
+
+
+def _budget_used(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline) -> bool:
+    """Whether ``L_T(u) ≥ (1 + ε)·L_T* + δ`` in a box, which one training tells in good time."""
+    problem = task.problem
+    least = BoxModels(problem, box).least_loss(deadline, at_least=0.0).value
+    limit = task.budget.limit(least)  # too large if training was cut short
+    return limit - problem.train_loss(w, b) <= LP_FEASIBILITY * problem.loss_unit(limit)
 
 
 def _certified(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline) -> bool:
