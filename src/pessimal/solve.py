@@ -63,7 +63,8 @@ def solve_optimistic(
         Solver of the mixed-integer program; the search needs none.
     time_limit : float, optional
         Seconds after which the best model found is returned with a valid bound. Tie-break and
-        certificate come on top of them: a few linear programs, hundredths of a second.
+        certificate come on top of them, hundredths of a second as a rule and half a second or 5 %
+        of the limit at most, whichever is more; what is not checked by then counts as a gap.
     node_limit : int, optional
         The same for nodes of the search or of the solver.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
