@@ -135,8 +135,8 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector, deadline: Deadlin
         flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
         flip_weight = problem.flipped_weight(flipped)
         # The multiplier of the budget may be positive where L_T(w, b) is a budget of this box.
-        least = BoxModels(problem, box).least_loss(deadline, at_least=0.0)
-        limit = task.budget.limit(least.value)
+        trained = BoxModels(problem, box).least_loss(deadline, at_least=0.0)
+        limit = task.budget.limit(trained.value)
         within = problem.train_loss(w, b) >= limit - CERTIFICATE
         least_lam, most_lam = 0.0, np.inf if within else 0.0
     flip_cost, flip_free = _sides(flip_rows, u, flip_weight)
