@@ -12,6 +12,7 @@ from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV,
 from pessimal.limits import Deadline
 from pessimal.lp.highs import WarmProgram
 from pessimal.problem import Matrix, Vector
+from pessimal.solve import solve_optimistic
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -67,11 +68,10 @@ def test_tuning_has_what_reading_and_the_final_model_leave_of_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     limits: list[float] = []
-    real = svc.solve_optimistic
 
     def solve(*arguments: Any, **options: Any) -> Any:
         limits.append(options["time_limit"])
-        return real(*arguments, **options)
+        return solve_optimistic(*arguments, **options)
 
     monkeypatch.setattr(svc, "solve_optimistic", solve)
     model = OptimisticSVC(time_limit=1000.0, random_state=0).fit(*overlapping())
