@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import (
@@ -18,6 +19,7 @@ from oracles import (
 from strategies import boxes, budgets, flip_masks, problems
 
 from pessimal.certificate import Certificate, certify, certify_worst_case
+from pessimal.limits import Deadline
 from pessimal.near_optimal import best_case, worst_case
 from pessimal.problem import Budget, TuningProblem
 
@@ -175,3 +177,30 @@ class TestWorstCase:
         limited = certify_worst_case(problem, budget, box, w, b, worst.value, time_limit=1e-9)
         assert limited.inner_gap > 1e-3
         assert not limited.ok
+
+
+def test_past_the_deadline_what_is_not_checked_is_a_gap() -> None:
+    # Both models are optimal, with a training loss of 0.1 and a flipped loss of 1.1 + 3·0.9.
+    problem, box, over = line(label=1), np.array([0.9]), Deadline.after(-1.0)
+    assert certify(problem, Budget(), None, box, box, 0.0, 0.0).ok
+    unchecked = certify(problem, Budget(), None, box, box, 0.0, 0.0, over)
+    assert unchecked.inner_gap == pytest.approx(0.1)
+    assert not unchecked.ok
+    unchecked = certify(problem, Budget(), ALL, box, box, 0.0, 0.0, over)
+    assert unchecked.inner_gap == pytest.approx(1.0 + 3 * 0.9)
+    assert not unchecked.ok
+
+
+@settings(max_examples=30)
+@given(problem=problems(), flip=st.booleans(), still_looks=st.integers(1, 8))
+def test_no_bad_model_passes_because_time_ran_out(
+    problem: TuningProblem, flip: bool, still_looks: int
+) -> None:
+    w, box = np.zeros(problem.n_features), problem.upper
+    flipped = np.ones(problem.n_val, dtype=np.bool_) if flip else None
+    claim = problem.val_loss(w, 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        LeapingClock(patch, still_looks)
+        limited = certify(problem, Budget(), flipped, box, w, 0.0, claim, Deadline(1.0))
+    if limited.ok:
+        assert certify(problem, Budget(), flipped, box, w, 0.0, claim).ok

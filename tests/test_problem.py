@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from strategies import problems
 
 from pessimal.errors import InvalidInputError, PessimalError
-from pessimal.problem import Budget, TuningProblem, hinge
+from pessimal.problem import Budget, TuningProblem, distinct_rows, hinge
 
 NAN, INF = float("nan"), float("inf")
 
@@ -274,3 +274,11 @@ def test_training_weights_too_far_apart_are_refused_by_name() -> None:
     with pytest.raises(InvalidInputError, match="train_weight spans a factor of 1e\\+10"):
         TuningProblem([[0.0], [1.0]], [-1, 1], [[0.5]], [1], train_weight=[1.0, 1e-10])
     TuningProblem([[0.0], [1.0], [2.0]], [-1, 1, 1], [[0.5]], [1], train_weight=[1.0, 1e-8, 0.0])
+
+
+def test_distinct_rows_are_those_of_numpy() -> None:
+    rows = np.random.default_rng(0).integers(-1, 2, size=(30, 3)).astype(float)
+    expected, which = np.unique(rows, axis=0, return_inverse=True)
+    found = distinct_rows(rows)
+    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_array_equal(found[1], which.reshape(-1))

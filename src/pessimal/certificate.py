@@ -11,6 +11,8 @@ box, where the budget does not bind.
 
 True pessimism: ``u`` must have the largest validation loss of all near-optimal models of the box,
 which a mixed-integer program confirms.
+
+What cannot be excluded in the time given counts as a gap, so that no answer passes unchecked.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pessimal.limits import Deadline
-from pessimal.near_optimal.polyhedral.linear_program import BoxModels, near_optimal
+from pessimal.limits import NEVER, Deadline
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, Trained
 from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE, LP_FEASIBILITY
@@ -81,18 +83,22 @@ def certify(
     w: Vector,
     b: float,
     claimed_objective: float,
+    deadline: Deadline = NEVER,
 ) -> Certificate:
     """Check that ``(w, b)`` solves the inner problem of `box` and has the claimed objective.
 
     The view is pessimistic, within the budget, where points are `flipped`; without them it is the
-    optimistic one, which trains to the optimum.
+    optimistic one, which trains to the optimum. What cannot be checked before the deadline is a
+    gap.
     """
     started = time.perf_counter()
-    if flipped is None:
-        least = BoxModels(problem, box).least_loss().value
-        inner = max(0.0, problem.train_loss(w, b) - least) / problem.loss_unit(least), 0.0
+    if deadline.over:  # no loss is negative, which is all that is known
+        loss = problem.train_loss(w, b) if flipped is None else problem.flipped_loss(w, b, flipped)
+        inner = loss, 0.0
+    elif flipped is None:
+        inner = _optimistic(problem, box, w, b, deadline)
     else:
-        inner = _pessimistic(problem, budget, flipped, box, w, b)
+        inner = _pessimistic(problem, budget, flipped, box, w, b, deadline)
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
 
 
@@ -110,11 +116,16 @@ def certify_worst_case(
     What the mixed-integer program cannot exclude within its seconds is a gap.
     """
     started = time.perf_counter()
-    models = near_optimal(problem, box, budget)
-    unit = problem.loss_unit(models.training_limit)
-    violation = max(0.0, problem.train_loss(w, b) - models.training_limit) / unit
-    largest = largest_hinge(models, Deadline(started + time_limit))
-    inner = max(0.0, largest - problem.val_loss(w, b)), violation
+    deadline = Deadline(started + time_limit)
+    models = BoxModels(problem, box)
+    trained = models.least_loss(deadline, at_least=0.0)
+    limit = problem.training_limit(budget, trained.value)
+    models.limit_training(limit)
+    unit = problem.loss_unit(limit)
+    violation = max(0.0, problem.train_loss(w, b) - limit) / unit
+    unknown = (limit - problem.training_limit(budget, _least(trained))) / unit
+    excess = largest_hinge(models, deadline) - problem.val_loss(w, b)
+    inner = max(0.0, excess, unknown), violation
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
 
 
@@ -140,17 +151,38 @@ def _certificate(
     )
 
 
+def _least(trained: Trained) -> float:
+    """Return the least training loss, or what bounds it where training was cut short."""
+    return trained.value if trained.optimal else trained.lower_bound
+
+
+def _optimistic(
+    problem: TuningProblem, box: Vector, w: Vector, b: float, deadline: Deadline
+) -> tuple[float, float]:
+    least = _least(BoxModels(problem, box).least_loss(deadline, at_least=0.0))
+    return max(0.0, problem.train_loss(w, b) - least) / problem.loss_unit(least), 0.0
+
+
 def _pessimistic(
-    problem: TuningProblem, budget: Budget, flipped: Mask, box: Vector, w: Vector, b: float
+    problem: TuningProblem,
+    budget: Budget,
+    flipped: Mask,
+    box: Vector,
+    w: Vector,
+    b: float,
+    deadline: Deadline,
 ) -> tuple[float, float]:
     weight = problem.flipped_weight(flipped)
     models = BoxModels(problem, box, margin_rows(problem.X_val[flipped], -problem.y_val[flipped]))
 
     def least_flipped() -> float:
-        u = models.minimise(hinge_cost=weight)
+        u, bound = models.least(hinge_cost=weight, deadline=deadline)
+        if u is None:
+            return max(0.0, bound)
         return problem.flipped_loss(u[:-1], float(u[-1]), flipped)
 
-    least = models.least_loss().value
+    # Too large if cut short, which only adds to the gap.
+    least = models.least_loss(deadline, at_least=0.0).value
     trained = problem.train_loss(w, b)
     attained = problem.flipped_loss(w, b, flipped)
     limit = budget.limit(least)

@@ -260,6 +260,25 @@ def margin_rows(X: Matrix, y: Vector) -> Matrix:
     return y[:, None] * np.column_stack([X, -np.ones(len(X))])
 
 
+def distinct_rows(rows: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+    """Return the distinct rows, sorted, and which of them each row is.
+
+    By hand, because Ctrl-C within ``np.unique`` over an axis comes out as a TypeError.
+
+    Examples
+    --------
+    >>> rows, which = distinct_rows(np.array([[2.0], [1.0], [2.0]]))
+    >>> rows.tolist(), which.tolist()
+    ([[1.0], [2.0]], [1, 0, 1])
+    """
+    order = np.lexsort(rows.T[::-1])
+    in_order = rows[order]
+    first = np.append(True, (in_order[1:] != in_order[:-1]).any(axis=1))
+    which = np.empty(len(rows), np.intp)
+    which[order] = np.cumsum(first) - 1
+    return in_order[first], which
+
+
 def power_of_two(size: Vector) -> Vector:
     """Factors that bring sizes below 1 by division; 1 where a size is usual, or 0.
 

@@ -63,7 +63,8 @@ def solve_optimistic(
         Solver of the mixed-integer program; the search needs none.
     time_limit : float, optional
         Seconds after which the best model found is returned with a valid bound. Tie-break and
-        certificate come on top of them: a few linear programs, hundredths of a second.
+        certificate come on top of them, hundredths of a second as a rule and half a second or 5 %
+        of the limit at most, whichever is more; what is not checked by then counts as a gap.
     node_limit : int, optional
         The same for nodes of the search or of the solver.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -253,18 +254,19 @@ class _Call:
     def _certified(self, task: Task, result: Result, tie_break: str) -> TuningSolution:
         problem, budget, flipped = task.problem, task.budget, task.flipped
         w, b, box, objective = result.w, result.b, result.box, problem.val_loss(result.w, result.b)
-        late = self._seconds_left(result.status)
+        late = Deadline.after(self._seconds_left(result.status))
         if task.kind == "worst case":
             seconds = time.perf_counter() - self.started
-            most = min(WORST_CASE_SECONDS, late)
+            most = min(WORST_CASE_SECONDS, late.left)
             certificate = certify_worst_case(problem, budget, box, w, b, objective, most)
         else:
-            box = _TIE_BREAKS[tie_break](task, w, b, box, Deadline.after(late))
+            box = _TIE_BREAKS[tie_break](task, w, b, box, late)
             seconds = time.perf_counter() - self.started
-            certificate = certify(problem, budget, flipped, box, w, b, objective)
-            if not certificate.ok:  # the tie-break's box fails numerically: the solver's own stands
+            certificate = certify(problem, budget, flipped, box, w, b, objective, late)
+            if not (certificate.ok or late.over):
+                # The tie-break's box fails numerically: the solver's own stands.
                 box = result.box
-                certificate = certify(problem, budget, flipped, box, w, b, objective)
+                certificate = certify(problem, budget, flipped, box, w, b, objective, late)
         if not (certificate.ok or self.solver.can_prove(problem)):
             raise InvalidInputError(
                 f"train_weight spans a factor of {weight_spread(problem):.0e}, so much that no "

@@ -27,7 +27,7 @@ from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, Mask, Matrix, Vector, margin_rows
 from pessimal.solvers.base import Task
-from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE
+from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE, LP_FEASIBILITY
 
 
 def smallest_box(
@@ -35,17 +35,21 @@ def smallest_box(
 ) -> Vector:
     """Shrink a box as far as ``(w, b)``, inner-optimal in it, stays so and can be certified.
 
-    Past the deadline no further linear program is begun.
+    What there is no time to certify is left as it is.
     """
     held = np.minimum(np.maximum(np.abs(w), task.problem.lower), box)
     # Without a budget, a model that is optimal in a box is so in any smaller one that holds it.
-    if task.flipped is None or task.budget == Budget() or _certified(task, w, b, held):
+    if task.flipped is None or task.budget == Budget():
+        return held
+    if not deadline.over and _budget_used(task, w, b, held, deadline):
+        return held
+    if _certified(task, w, b, held, deadline):
         return held
     if deadline.over:
         return box
-    share = _least_share(task, w, b, held, box)
+    share = _least_share(task, w, b, held, box, deadline)
     moved = np.minimum(held + share * (box - held), box)
-    return moved if _certified(task, w, b, moved) else box
+    return moved if _certified(task, w, b, moved, deadline) else box
 
 
 def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline = NEVER) -> Vector:
@@ -56,29 +60,41 @@ def largest_box(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline
     upper = task.problem.upper
     if (box >= upper).all():
         return box
-    program = _multipliers(task, w, b, box)
+    program = _multipliers(task, w, b, box, deadline)
     simplex = WarmProgram(program)
-    if not simplex.feasible():
+    if not simplex.feasible(deadline):
         return box
     enlarged = box.copy()
     for j in np.flatnonzero(box < upper).tolist():
         if deadline.over:
             break
         simplex.set_row(j, 0.0, 0.0)
-        if simplex.feasible():
+        if simplex.feasible(deadline):
             enlarged[j] = upper[j]
         else:
             simplex.set_row(j, program.row_lower[j], program.row_upper[j])
-    return enlarged if _certified(task, w, b, enlarged) else box
+    return enlarged if _certified(task, w, b, enlarged, deadline) else box
 
 
-def _certified(task: Task, w: Vector, b: float, box: Vector) -> bool:
+def _budget_used(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline) -> bool:
+    """Whether ``L_T(u) ≥ (1 + ε)·L_T* + δ`` in a box, which one training tells in good time."""
+    problem = task.problem
+    least = BoxModels(problem, box).least_loss(deadline, at_least=0.0).value
+    limit = task.budget.limit(least)  # too large if training was cut short
+    return limit - problem.train_loss(w, b) <= LP_FEASIBILITY * problem.loss_unit(limit)
+
+
+def _certified(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline) -> bool:
+    if deadline.over:
+        return False
     objective = task.problem.val_loss(w, b)
-    return certify(task.problem, task.budget, task.flipped, box, w, b, objective).ok
+    return certify(task.problem, task.budget, task.flipped, box, w, b, objective, deadline).ok
 
 
-def _least_share(task: Task, w: Vector, b: float, held: Vector, box: Vector) -> float:
-    """Least t with ``(1 + ε)·L_T*(held + t·(box − held)) + δ ≤ L_T(w, b)``.
+def _least_share(
+    task: Task, w: Vector, b: float, held: Vector, box: Vector, deadline: Deadline
+) -> float:
+    """Least t with ``(1 + ε)·L_T*(held + t·(box − held)) + δ ≤ L_T(w, b)``, 1 if not in time.
 
     Columns ``(ŵ, b̂, ξ̂, t)``: the program looks for a copy that trains well enough.
     """
@@ -86,7 +102,7 @@ def _least_share(task: Task, w: Vector, b: float, held: Vector, box: Vector) -> 
     models = BoxModels(problem, box)
     # At t = 1 the condition holds but for rounding; the maximum makes it hold exactly.
     needed = (problem.train_loss(w, b) - budget.delta) / (1.0 + budget.epsilon)
-    models.limit_training(max(needed, models.least_loss().value))
+    models.limit_training(max(needed, models.least_loss(deadline, at_least=0.0).value))
     p, n_columns = problem.n_features, len(models.program.cost)
     within = np.zeros((2 * p, n_columns + 1))
     within[:, :p] = np.vstack([np.eye(p), -np.eye(p)])
@@ -98,10 +114,11 @@ def _least_share(task: Task, w: Vector, b: float, held: Vector, box: Vector) -> 
         lower=np.zeros(1),
         upper=np.ones(1),
     )
-    return float(np.clip(WarmProgram(program).minimise()[-1], 0.0, 1.0))
+    simplex = WarmProgram(program)
+    return float(np.clip(simplex.point()[-1], 0.0, 1.0)) if simplex.solve(deadline) else 1.0
 
 
-def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
+def _multipliers(task: Task, w: Vector, b: float, box: Vector, deadline: Deadline) -> LinearProgram:
     """Multipliers at ``(w, b)`` as a linear program whose row j is the reduced cost ``c_j``.
 
     Columns: the constant 1, λ, the β and the α of the points at their breakpoint. Beyond it a
@@ -118,7 +135,8 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector) -> LinearProgram:
         flip_rows = margin_rows(problem.X_val[flipped], -problem.y_val[flipped])
         flip_weight = problem.flipped_weight(flipped)
         # The multiplier of the budget may be positive where L_T(w, b) is a budget of this box.
-        limit = task.budget.limit(BoxModels(problem, box).least_loss().value)
+        trained = BoxModels(problem, box).least_loss(deadline, at_least=0.0)
+        limit = task.budget.limit(trained.value)
         within = problem.train_loss(w, b) >= limit - CERTIFICATE
         least_lam, most_lam = 0.0, np.inf if within else 0.0
     flip_cost, flip_free = _sides(flip_rows, u, flip_weight)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import in_near_optimal_set
@@ -74,7 +75,7 @@ def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
 def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
     budget, box, calls = Budget(delta=0.3), np.ones(2), 0
-    real = BoxModels.minimise
+    real = BoxModels.least
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
@@ -83,7 +84,20 @@ def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPat
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    monkeypatch.setattr(BoxModels, "minimise", interrupted)
+    monkeypatch.setattr(BoxModels, "least", interrupted)
     with pytest.warns(ConvergenceWarning, match="mean of . near-optimal models"):
         w, b = mean(problem, box, budget, seeded())
     assert in_near_optimal_set(problem, w, b, box, budget)
+
+
+@pytest.mark.parametrize("final", ["refit", "mean", "centre"])
+def test_a_final_model_that_time_was_too_short_for_says_so(
+    final: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = seeded().standard_normal((200, 9)), np.where(np.arange(200) % 2 == 0, -1.0, 1.0)
+    problem = TuningProblem(X, y, X, y)
+    LeapingClock(monkeypatch, 0)
+    with pytest.warns(ConvergenceWarning, match="The final model .* no time for more, so raise"):
+        w, b = FINALS[final](problem, np.ones(9), Budget(), seeded(), Deadline(1.0))
+    assert (np.abs(w) <= 1.0).all()
+    assert problem.train_loss(w, b) <= 1.0 + 1e-12  # as without weights

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from titanic import COUNTS, titanic
 
+from pessimal.estimators import OptimisticSVC, PessimisticSVCCV
 from pessimal.estimators.base import Scaling
 from pessimal.estimators.split import Rows, distinct, divide, draw_validation
 from pessimal.problem import Mask, Matrix, Vector
@@ -124,3 +127,18 @@ def test_copies_of_a_whole_table_are_no_reason_to_divide_its_rows() -> None:
     in_val = drawn_rows(X, np.where(X[:, 0] % 2 == 0, 1.0, -1.0), 0.5, 0)
     assert in_val.sum() == 150
     assert all(len(set(in_val[X[:, 0] == value])) == 1 for value in range(6))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", [OptimisticSVC(), PessimisticSVCCV(cv=2, max_boxes=1)])
+def test_numpy_s_unique_which_turns_ctrl_c_into_a_type_error_is_not_asked_for_rows(
+    model: OptimisticSVC | PessimisticSVCCV, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = np.unique
+
+    def unique(*arguments: Any, **options: Any) -> Any:
+        assert options.get("axis") is None
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(np, "unique", unique)
+    model.fit([[0.0], [0.0], [1.0], [2.0], [3.0], [3.0]], [0, 1, 0, 1, 0, 1])

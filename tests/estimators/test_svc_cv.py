@@ -1,87 +1,23 @@
-"""One box for all folds: an exact value, a valid bound, a search no worse than its start."""
+"""The estimator with one box for several folds."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from oracles import brute_force_worst_case, grid_of_boxes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold
-from strategies import problems
 
 from pessimal.errors import InvalidInputError
-from pessimal.estimators import PessimisticSVCCV, svc_cv
-from pessimal.estimators.svc_cv import tune_shared_box
-from pessimal.near_optimal import worst_case
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector
-from pessimal.solution import Status
-from pessimal.solve import solve_pessimistic
-
-BUDGET = Budget(0.2, 0.05)
+from pessimal.estimators import PessimisticSVCCV
+from pessimal.problem import Matrix, Vector
 
 
 def overlapping(n: int = 18, p: int = 2, seed: int = 0) -> tuple[Matrix, Vector]:
     random = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
     return random.standard_normal((n, p)) + 0.8 * y[:, None], y
-
-
-def folds(seed: int = 0) -> list[TuningProblem]:
-    X, y = overlapping(seed=seed)
-    pairs = StratifiedKFold(3).split(X, y)
-    return [TuningProblem(X[train], y[train], X[val], y[val]) for train, val in pairs]
-
-
-@settings(max_examples=10)
-@given(problem=problems(n_features=1))
-def test_value_and_bound_hold_against_brute_force(problem: TuningProblem) -> None:
-    shared = tune_shared_box([problem, problem], BUDGET)
-    worst = brute_force_worst_case(problem, shared.box, BUDGET)
-    assert shared.value == pytest.approx(worst, abs=1e-5)
-    grid = [brute_force_worst_case(problem, box, BUDGET) for box in grid_of_boxes(problem, 5)]
-    assert shared.lower_bound <= min(grid) + 1e-6
-
-
-def test_the_shared_box_is_no_worse_than_the_folds_own() -> None:
-    parts = folds()
-    shared = tune_shared_box(parts, BUDGET)
-    for part in parts:
-        box = solve_pessimistic(part, BUDGET).box
-        values = [_worst(other, box) for other in parts]
-        assert shared.value <= np.mean(values) + 1e-6
-    assert shared.value == pytest.approx(shared.fold_values.mean())
-    assert shared.status is (Status.OPTIMAL if shared.proved else Status.NOT_PROVED)
-
-
-def _worst(problem: TuningProblem, box: Vector) -> float:
-    return worst_case(problem, box, BUDGET).value
-
-
-def test_separable_folds_are_proved() -> None:
-    fold = TuningProblem([[-3.0], [3.0]], [-1, 1], [[-4.0], [4.0]], [-1, 1], upper=1.0)
-    shared = tune_shared_box([fold, fold], Budget())
-    assert shared.proved
-    assert shared.status is Status.OPTIMAL
-    assert shared.value == pytest.approx(0.0, abs=1e-6)
-
-
-def test_the_answer_does_not_depend_on_the_number_of_processes() -> None:
-    alone = tune_shared_box(folds(), BUDGET, max_boxes=9)
-    together = tune_shared_box(folds(), BUDGET, max_boxes=9, n_jobs=2)
-    np.testing.assert_array_equal(alone.box, together.box)
-    assert alone.value == together.value
-    assert alone.judged == together.judged == 9
-
-
-def test_a_limit_in_seconds_still_gives_a_box_with_a_value() -> None:
-    shared = tune_shared_box(folds(), BUDGET, time_limit=1e-6)
-    assert shared.status is Status.TIME_LIMIT
-    assert np.isfinite(shared.value)
-    assert shared.judged == 1
 
 
 @pytest.mark.parametrize(
@@ -131,31 +67,3 @@ def test_a_box_that_is_not_proved_is_announced() -> None:
     assert [warning.filename for warning in caught] == [__file__]
     assert not model.result_.proved
     assert model.result_.objective == model.worst_case_loss_
-
-
-@pytest.mark.parametrize("view", ["solve_optimistic", "solve_pessimistic", "_judge"])
-@pytest.mark.parametrize("call", [1, 3])
-def test_ctrl_c_ends_the_run_with_a_valid_box(
-    view: str, call: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = tune_shared_box(folds(), BUDGET)
-    real, calls = getattr(svc_cv, view), 0
-
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        answer = real(*arguments, **options)
-        if calls < call:
-            return answer
-        if view == "_judge":
-            raise KeyboardInterrupt
-        return replace(answer, status=Status.INTERRUPTED)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(svc_cv, view, interrupted)
-        shared = tune_shared_box(folds(), BUDGET)
-    assert shared.status is Status.INTERRUPTED
-    assert calls <= 3  # the folds that were under way
-    assert shared.lower_bound <= whole.value + 1e-6
-    worst = [_worst(fold, shared.box) for fold in folds()]
-    assert np.mean(worst) <= shared.value + 1e-6 < np.inf

@@ -33,7 +33,7 @@ from pessimal.errors import InvalidInputError
 from pessimal.estimators.final import FINALS
 from pessimal.estimators.split import Rows
 from pessimal.flip import RULES
-from pessimal.limits import Deadline
+from pessimal.limits import AT_ONCE, Deadline
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
 
@@ -48,6 +48,9 @@ UNSCALED_LIMIT = 1e4
 
 CONSTANT = 10.0 * float(np.finfo(np.float64).eps)
 """A spread no larger than this share of a column's largest entry is rounding, not data."""
+
+FINAL_SHARE = 0.1
+"""Of the time limit, for the final model."""
 
 LATE_SECONDS, LATE_SHARE = 0.5, 0.05
 """By which the final model may exceed the time limit: half a second, or 5 % of it."""
@@ -261,6 +264,13 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """When a `fit` that begins now has to have its final model, if that can be."""
         seconds = self.time_limit
         return Deadline.after(None if seconds is None else (1.0 + LATE_SHARE) * seconds)
+
+    def _tuning_seconds(self, deadline: Deadline) -> float | None:
+        """Seconds for tuning, until there is just time for the final model."""
+        if self.time_limit is None:
+            return None
+        kept = LATE_SHARE + FINAL_SHARE
+        return max(AT_ONCE, deadline.left - kept * self.time_limit)
 
     def _set_final(
         self, rows: Rows, random: np.random.RandomState, deadline: Deadline, status: Status

@@ -5,12 +5,15 @@ Tuning ends with a box; T ∪ V then trains in it. With Ψ the near-optimal set 
 - `refit`: a model of least loss, an arbitrary vertex of the optimal face;
 - `mean`: the average of vertices of Ψ reached in random directions, which lies inside Ψ;
 - `centre`: the centre of a large ball inside Ψ.
+
+Where time is too short for that it is the model trained by then, and a warning says so.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -18,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import WarmProgram
-from pessimal.near_optimal import least_loss
-from pessimal.near_optimal.polyhedral.linear_program import near_optimal
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 
 Final: TypeAlias = Callable[
@@ -31,9 +34,18 @@ N_DIRECTIONS = 60
 """Vertices averaged by `mean`; more change little."""
 
 
-def refit(problem: TuningProblem, box: Vector, *_: object) -> tuple[Vector, float]:
-    """Return a model of least loss in the box."""
-    trained = least_loss(problem, box)
+def refit(
+    problem: TuningProblem,
+    box: Vector,
+    _budget: Budget,
+    _random: np.random.RandomState,
+    deadline: Deadline = NEVER,
+) -> tuple[Vector, float]:
+    """Return a model of least loss in the box, or the best that was found in time."""
+    trained = BoxModels(problem, box).least_loss(deadline)
+    if not trained.optimal:
+        loss = f"{trained.value:.6g}, the least being at least {trained.lower_bound:.6g}"
+        _warn(f"has a training loss of {loss}", "raise time_limit")
     return trained.w, trained.b
 
 
@@ -46,30 +58,31 @@ def mean(
 ) -> tuple[Vector, float]:
     """Average the vertices of Ψ in random directions; Ψ is convex, so the average is in it.
 
-    Past the deadline, or interrupted, it is the average of those found, one at least.
+    Past the deadline, or interrupted, it is the average of those found, or else the trained model.
     """
-    models = near_optimal(problem, box, budget)
-    directions = random.standard_normal((N_DIRECTIONS, len(box) + 1))
-    vertices = [models.minimise(directions[0])]
-    try:
-        for direction in directions[1:]:
+    members = BoxSet(problem, box, budget, deadline=deadline)
+    vertices: list[Vector] = []
+    with suppress(KeyboardInterrupt):
+        for direction in random.standard_normal((N_DIRECTIONS, len(box) + 1)):
             if deadline.over:
                 break
-            vertices.append(models.minimise(direction))
-    except KeyboardInterrupt:
-        pass
+            u, _ = members.models.least(direction, deadline=deadline)
+            if u is not None:
+                vertices.append(u)
+    vertices = vertices or [_trained(members)]
     if len(vertices) < N_DIRECTIONS:
-        warnings.warn(
-            f"The final model is the mean of {len(vertices)} near-optimal models instead of "
-            f"{N_DIRECTIONS}: there was no time for more. Raise time_limit, or pass final='refit'.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        _warn(f"is the mean of {len(vertices)} near-optimal models instead of {N_DIRECTIONS}")
     u = np.mean(vertices, axis=0)
     return u[:-1], float(u[-1])
 
 
-def centre(problem: TuningProblem, box: Vector, budget: Budget, *_: object) -> tuple[Vector, float]:
+def centre(
+    problem: TuningProblem,
+    box: Vector,
+    budget: Budget,
+    _random: np.random.RandomState,
+    deadline: Deadline = NEVER,
+) -> tuple[Vector, float]:
     """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
 
     With r the radius, ``‖(w, b)‖`` the distance and ``m_i`` the margin row of point i, the
@@ -77,8 +90,8 @@ def centre(problem: TuningProblem, box: Vector, budget: Budget, *_: object) -> t
     separable data with budget 0 the ball is the largest there is; otherwise it is one that fits,
     for no single place is the worst for every point. Weights that the box holds at 0 do not count.
     """
-    models = near_optimal(problem, box, budget)
-    n_columns = len(models.program.cost)
+    members = BoxSet(problem, box, budget, deadline=deadline)
+    n_columns = len(members.models.program.cost)
     free = np.append(box > 0.0, True)
     margins = margin_rows(problem.X_train, problem.y_train)
     reach = -np.linalg.norm(margins[:, free], axis=1)
@@ -87,7 +100,7 @@ def centre(problem: TuningProblem, box: Vector, budget: Budget, *_: object) -> t
     walls = np.zeros((2 * len(bounded), n_columns + 1))
     walls[np.arange(len(walls)), np.tile(bounded, 2)] = np.repeat([1.0, -1.0], len(bounded))
     walls[:, -1] = 1.0
-    program = models.program.extended(
+    program = members.models.program.extended(
         cost=np.append(np.zeros(n_columns), -1.0),
         rows=walls,
         row_upper=np.tile(box[bounded], 2),
@@ -95,8 +108,25 @@ def centre(problem: TuningProblem, box: Vector, budget: Budget, *_: object) -> t
         upper=np.full(1, np.inf),
         in_old_rows=np.append(reach, 0.0)[:, None],
     )
-    u = WarmProgram(program).minimise()
+    simplex = WarmProgram(program)
+    if not simplex.solve(deadline):
+        _warn("is one of least training loss instead of the centre")
+        u = _trained(members)
+    else:
+        u = simplex.point()
     return np.clip(u[: len(box)], -box, box), float(u[len(box)])
+
+
+def _trained(members: BoxSet) -> Vector:
+    return np.append(members.trained.coef, -members.trained.intercept)
+
+
+def _warn(what: str, remedy: str = "raise time_limit, or pass final='refit'") -> None:
+    warnings.warn(
+        f"The final model {what}: there was no time for more, so {remedy}.",
+        ConvergenceWarning,
+        stacklevel=6,  # whoever called fit
+    )
 
 
 FINALS: Mapping[str, Final] = {"refit": refit, "mean": mean, "centre": centre}

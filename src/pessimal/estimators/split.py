@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pessimal.errors import InvalidInputError
-from pessimal.problem import Mask, Matrix, Vector
+from pessimal.problem import Mask, Matrix, Vector, distinct_rows
 
 MANY, LARGE = 10, 0.02
 """Rows with equal features are divided if they are this many and a larger share than this."""
@@ -43,8 +43,7 @@ def distinct(rows: Rows, sets: Mask) -> Distinct:
     used = np.flatnonzero(rows.weight > 0.0)
     # Adding 0 turns −0 into 0, which is equal but sorts apart.
     table = np.column_stack([rows.y, rows.X, sets])[used] + 0.0
-    unique, inverse = np.unique(table, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
+    unique, inverse = distinct_rows(table)
     position = np.full(len(rows.y), -1, dtype=np.intp)
     position[used] = inverse
     p = rows.X.shape[1]
@@ -74,8 +73,7 @@ def draw_validation(rows: Rows, share: float, random: np.random.RandomState) -> 
     by_class = copies[:, None] * (rows.y[:, None] == _CLASSES)
     wanted = _quota(by_class.sum(axis=0), share)
 
-    _, group = np.unique(rows.X, axis=0, return_inverse=True)
-    group = group.reshape(-1)
+    _, group = distinct_rows(rows.X)
     groups = np.zeros((group.max() + 1, 2))
     np.add.at(groups, group, by_class)
     size = groups.sum(axis=1)

@@ -126,11 +126,11 @@ class SplitClassifier(BoxClassifier):
             callback=progress_lines(type(self).__name__) if told else None,
             method=self.method,
             solver=self.solver,
-            time_limit=self.time_limit,
+            time_limit=self._tuning_seconds(deadline),
             node_limit=self.node_limit,
             tie_break=self.tie_break,
         )
-        self.result_ = solution
+        self.result_ = replace(solution, time_limit=self.time_limit)
         self.box_ = solution.box
         if self.final == self._tuned_model:
             self._set_model(solution.coef, -solution.intercept)
@@ -195,7 +195,7 @@ class PessimisticSVC(SplitClassifier):
         The absolute part; on separable data, where the least loss is 0, the only one that counts.
     inner : {"flip", "exact"}, default="flip"
         What is made small: the loss of a model found by flipping labels, as in the paper, or the
-        exact worst case.
+        exact worst case; under a limit, the worst case that can be proved in it.
     groups : {"each", "one"} or list of lists of columns, default="each"
         For ``inner="exact"``: one limit for each feature, one for all, or one for each group of
         column indices or, when X is a DataFrame, column names.
@@ -208,8 +208,8 @@ class PessimisticSVC(SplitClassifier):
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
-        `result_` and a warning, and the `final` model is found soon after.
+        Seconds for `fit`, the last tenth of them for the `final` model. When they run out the best
+        box found is kept, with a valid bound in `result_` and a warning.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -312,8 +312,8 @@ class OptimisticSVC(SplitClassifier):
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for `fit`. When they run out the best box found is kept, with a valid bound in
-        `result_` and a warning, and the `final` model is found soon after.
+        Seconds for `fit`, the last tenth of them for the `final` model. When they run out the best
+        box found is kept, with a valid bound in `result_` and a warning.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"

@@ -166,9 +166,9 @@ class WarmProgram:
         """Bound the cost of every feasible point within finite limits, from the multipliers."""
         return self._scaled.lower_bound(np.array(self._highs.getSolution().row_dual), lower, upper)
 
-    def feasible(self) -> bool:
-        """Return whether any point satisfies the program."""
-        return self.solve()
+    def feasible(self, deadline: Deadline = NEVER) -> bool:
+        """Return whether a point was found that satisfies the program."""
+        return self.solve(deadline)
 
     def _run(self, deadline: Deadline) -> highspy.HighsModelStatus:
         if deadline.moment < np.inf:  # HiGHS counts the seconds of all its runs

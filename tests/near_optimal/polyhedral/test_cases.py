@@ -12,9 +12,11 @@ from strategies import boxes, budgets, problems, uneven_problems
 
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
+from pessimal.losses import find_loss
 from pessimal.near_optimal.polyhedral.cases import Worst, WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
+from pessimal.near_optimal.polyhedral.program import coarse_bound
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge
 from pessimal.tolerances import BUDGET_SLACK
 
@@ -303,3 +305,23 @@ def test_the_limit_leaves_room_for_rounding_alone() -> None:
     limit = WorstCases(problem, Budget(0.5, 0.25)).limit(problem.upper)
     least = least_training_loss(problem, problem.upper)
     assert limit == pytest.approx(1.5 * least + 0.25 + BUDGET_SLACK, abs=1e-8)
+
+
+def test_training_ends_at_its_deadline() -> None:
+    problem = random_problem(0, 400, 2, 30)
+    over = WorstCases(problem, Budget(), deadline=Deadline.after(-1.0))
+    with pytest.raises(SolverError, match="training stalled"):
+        over.train(problem.upper)
+
+
+@settings(max_examples=40)
+@given(problem=problems(), budget=budgets(), data=st.data())
+def test_the_bound_that_costs_nothing_holds(
+    problem: TuningProblem, budget: Budget, data: st.DataObject
+) -> None:
+    box = data.draw(boxes(problem))
+    limit = budget.limit(least_training_loss(problem, box))
+    largest = brute_force_worst_case(problem, box, budget)
+    assert coarse_bound(problem, box, limit + 1e-9) >= largest - TOLERANCE
+    most = brute_force_worst_case(problem, box, budget, "zero_one")
+    assert coarse_bound(problem, box, limit + 1e-9, find_loss("zero_one")) >= most - TOLERANCE

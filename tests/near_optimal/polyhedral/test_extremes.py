@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_worst_case, in_near_optimal_set, least_flipped_loss
@@ -13,6 +14,8 @@ from oracles.boxes import Loss
 from strategies import boxes, budgets, flip_masks, problems
 
 from pessimal.errors import InvalidInputError
+from pessimal.limits import NEVER, Deadline
+from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal import best_case, least_loss, worst_case
 from pessimal.problem import Budget, TuningProblem
 
@@ -264,3 +267,40 @@ def test_a_count_over_margins_of_any_size_is_bounded() -> None:
     assert worst.value == pytest.approx(1.0 - 0.001 / 10110.101, abs=1e-9)
     assert worst.upper_bound >= worst.value
     assert worst_case(problem, box, budget, loss="margin").value == pytest.approx(1.0)
+
+
+@settings(max_examples=30)
+@given(
+    problem=problems(),
+    budget=budgets(),
+    loss=st.sampled_from(["hinge", "zero_one"]),
+    still_looks=st.integers(1, 8),
+    data=st.data(),
+)
+def test_a_flipped_worst_case_that_is_cut_short_has_valid_bounds(
+    problem: TuningProblem, budget: Budget, loss: Loss, still_looks: int, data: st.DataObject
+) -> None:
+    box = data.draw(boxes(problem))
+    with pytest.MonkeyPatch.context() as patch:
+        LeapingClock(patch, still_looks)
+        worst = worst_case(problem, box, budget, inner="flip", loss=loss, time_limit=1.0)
+    largest = brute_force_worst_case(problem, box, budget, loss)
+    assert worst.lower_bound <= largest + TOLERANCE
+    assert worst.upper_bound >= largest - TOLERANCE
+    assert worst.value <= worst.upper_bound
+    assert (np.abs(worst.coef) <= box).all()
+
+
+def test_a_flipped_worst_case_keeps_to_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [-2.0]], [1, -1])
+    deadlines: list[float] = []
+    real = WarmProgram.solve
+
+    def solve(program: WarmProgram, deadline: Deadline = NEVER) -> bool:
+        deadlines.append(deadline.moment)
+        return real(program, deadline)
+
+    monkeypatch.setattr(WarmProgram, "solve", solve)
+    worst_case(problem, 1.0, Budget(delta=0.5), inner="flip", time_limit=1000.0)
+    assert len(deadlines) > 1
+    assert max(deadlines) < np.inf

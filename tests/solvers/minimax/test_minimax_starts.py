@@ -138,3 +138,16 @@ def test_an_answer_above_the_optimistic_optimum_can_be_proved() -> None:
     ours = solve_pessimistic(tuning, Budget(0.2), inner="exact")
     assert ours.proved
     assert ours.lower_bound > solve_optimistic(tuning).objective + 0.05
+
+
+@pytest.mark.parametrize("seed", [3, 5, 8])
+@pytest.mark.parametrize("nodes", [1, 10, 100])
+def test_under_a_limit_no_more_is_proved_of_the_paper_s_box(seed: int, nodes: int) -> None:
+    # With that limit the paper's box has a smaller worst case here, but nobody has found out.
+    random, y = np.random.default_rng(seed), np.where(np.arange(40) % 2 == 0, -1.0, 1.0)
+    X = random.standard_normal((40, 4)) + 0.4 * y[:, None]
+    tuning, budget = TuningProblem(X[:20], y[:20], X[20:], y[20:]), Budget(0.2)
+    paper = solve_pessimistic(tuning, budget, node_limit=nodes)
+    ours = solve_pessimistic(tuning, budget, inner="exact", node_limit=nodes)
+    known = worst_case(tuning, paper.box, budget, node_limit=nodes).upper_bound
+    assert ours.worst_case_bound <= known + OPTIMAL_GAP

@@ -25,7 +25,8 @@ from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
-from pessimal.problem import Budget, TuningProblem, Vector, feature_rows, margin_rows
+from pessimal.near_optimal.polyhedral.program import coarse_bound
+from pessimal.problem import Budget, Mask, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
 
 
@@ -54,8 +55,7 @@ class BoxSet(NearOptimalSet):
         trained = models.least_loss(deadline)
         model = Linear(trained.w, -trained.b)
         self.trained = Extreme(trained.value, trained.lower_bound, trained.value, model)
-        models.limit_training(self.training_limit)
-        self.models = models  # warm from training; another budget has its own
+        self._warm: BoxModels | None = models  # from training; another budget has its own
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
@@ -98,7 +98,7 @@ class BoxSet(NearOptimalSet):
     @cached_property
     def models(self) -> BoxModels:
         """The set as a linear program."""
-        models = BoxModels(self.problem, self.box)
+        models = self._warm or BoxModels(self.problem, self.box)
         models.limit_training(self.training_limit)
         return models
 
@@ -115,7 +115,7 @@ class BoxSet(NearOptimalSet):
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
         other = copy(self)
-        other.budget = budget
+        other.budget, other._warm = budget, None
         for known in ("training_limit", "models"):
             other.__dict__.pop(known, None)
         return other
@@ -154,13 +154,15 @@ class BoxSet(NearOptimalSet):
     def sample(
         self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
     ) -> list[Linear]:
-        """Return vertices in random directions; past the deadline fewer, but one."""
+        """Return vertices in random directions; past the deadline fewer, or the trained model."""
         rng = np.random.default_rng(random_state)
         members: list[Linear] = []
-        while len(members) < n and not (members and deadline.over):
-            u = self.models.minimise(rng.standard_normal(len(self.box) + 1))
+        while len(members) < n and not deadline.over:
+            u, _ = self.models.least(rng.standard_normal(len(self.box) + 1), deadline=deadline)
+            if u is None:
+                break
             members.append(Linear(u[:-1], -float(u[-1])))
-        return members
+        return members or [self.trained.model]
 
     def worst_on(
         self, problem: TuningProblem, loss: Loss, deadline: Deadline, node_limit: int | None
@@ -187,6 +189,28 @@ class BoxSet(NearOptimalSet):
             raise _unfit(loss)
         value = mean_loss(problem, loss, u)
         return Extreme(value, min(value, max(0.0, bound)), value, Linear(u[:-1], -float(u[-1])))
+
+    def flipped_on(
+        self, problem: TuningProblem, loss: Loss, mask: Mask, deadline: Deadline
+    ) -> Extreme:
+        """Find the member that fits the validation points of a mask best, their labels flipped.
+
+        Past the deadline it is the trained one. What bounds its loss is the box and the budget.
+        """
+        flipped = replace(
+            problem,
+            X_val=problem.X_val[mask],
+            y_val=-problem.y_val[mask],
+            val_weight=problem.flipped_weight(mask),
+        )
+        u, _ = self._least_hinge(flipped, HINGE, deadline)
+        value = mean_loss(problem, loss, u)
+        return Extreme(
+            value=value,
+            lower_bound=value if self.certain else 0.0,
+            upper_bound=max(value, coarse_bound(problem, self.box, self.training_limit, loss)),
+            model=Linear(u[:-1], -float(u[-1])),
+        )
 
     def _judging(self, X: ArrayLike, y: ArrayLike) -> TuningProblem:
         """Return the problem with these points as its validation set."""
@@ -221,6 +245,8 @@ class BoxSet(NearOptimalSet):
     def _least_hinge(
         self, problem: TuningProblem, loss: Hinge, deadline: Deadline
     ) -> tuple[Vector, float]:
+        if deadline.over:
+            return self._inner, 0.0
         rows = margin_rows(problem.X_val, problem.y_val)
         models = BoxModels(self.problem, self.box, rows, loss.breakpoints[0])
         models.limit_training(self.training_limit)

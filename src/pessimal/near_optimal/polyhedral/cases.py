@@ -21,6 +21,7 @@ from pessimal.lp.codes import OPTIMAL
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.program import (
+    best_intercept,
     coarse_ranges,
     merged,
     near_optimal_program,
@@ -66,7 +67,14 @@ class ActiveSetLoss:
 class WorstCases:
     """Worst cases over Ψ(w̄) for one problem, budget and loss, box after box."""
 
-    def __init__(self, problem: TuningProblem, budget: Budget, loss: OneBreakpoint = HINGE) -> None:
+    def __init__(
+        self,
+        problem: TuningProblem,
+        budget: Budget,
+        loss: OneBreakpoint = HINGE,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        self._deadline = deadline  # of training
         self.problem = problem
         self.budget = budget
         balanced = equilibrate(problem)
@@ -99,7 +107,9 @@ class WorstCases:
         simplex = self._training[unit]
         for j, limit in enumerate(self._factor * box):
             simplex.set_bounds(j, -limit, limit)
-        if simplex.solve(np.inf) != OPTIMAL:
+        with self._stopping(self._deadline):
+            status = simplex.solve(np.inf)
+        if status != OPTIMAL:
             raise SolverError("training stalled")
         rates = unit * self._factor * np.abs(simplex.multipliers()[: len(box)])
         # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,
@@ -224,19 +234,3 @@ class WorstCases:
         """Return which validation points have an active hinge at a model."""
         margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
         return np.asarray(margins < 1.0)
-
-
-def best_intercept(problem: TuningProblem, w: Vector) -> float:
-    """Return the b of least training loss for given weights: where the slopes of hinges cancel.
-
-    Examples
-    --------
-    >>> problem = TuningProblem([[-1.0], [1.0], [3.0]], [-1, 1, 1], [[0.0]], [1])
-    >>> best_intercept(problem, np.array([1.0]))
-    0.0
-    """
-    at = problem.X_train @ w - problem.y_train
-    order = np.argsort(at)
-    negative = problem.train_weight[problem.y_train < 0.0].sum()
-    slopes = np.cumsum(problem.train_weight[order]) - negative
-    return float(at[order[np.argmax(slopes >= 0.0)]])

@@ -17,11 +17,9 @@ from pessimal.errors import InvalidInputError
 from pessimal.flip import validation_mask
 from pessimal.limits import Deadline, read_node_limit, read_time_limit
 from pessimal.losses import Loss, find_loss
-from pessimal.near_optimal.base import Extreme, Linear
-from pessimal.near_optimal.polyhedral.box_set import BoxSet, mean_loss
-from pessimal.near_optimal.polyhedral.linear_program import near_optimal
-from pessimal.near_optimal.polyhedral.program import coarse_ranges
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
+from pessimal.near_optimal.base import Extreme
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.problem import Budget, TuningProblem
 
 Inner = Literal["exact", "flip"]
 
@@ -93,8 +91,8 @@ def worst_case(
     flip : array-like of bool of shape (n_val,), optional
         For ``"flip"``: the validation points V_f to flip; by default all of them.
     time_limit : float, optional
-        For ``"exact"``: seconds after which the worst model so far is returned, with the upper
-        bound proved by then.
+        Seconds after which the worst model so far is returned, with the upper bound proved by
+        then. For ``"flip"`` it is the trained model; training has half a second in any case.
     node_limit : int, optional
         For ``"exact"`` and the hinge loss: the same in nodes, alike on every machine.
     method, flipped
@@ -123,25 +121,10 @@ def worst_case(
         raise InvalidInputError(f"inner is {inner!r}; pass 'exact' or 'flip'")
     judged_by, limits = find_loss(loss), problem.box(box)
     node_limit = read_node_limit(node_limit)
-    budget = budget or Budget()
-    if inner == "flip":
-        everyone = np.ones(problem.n_val, dtype=np.bool_)
-        mask = validation_mask(problem, everyone if flip is None else flip, "flip")
-        return _flipped(problem, limits, budget, judged_by, mask)
+    everyone = np.ones(problem.n_val, dtype=np.bool_)
+    mask = validation_mask(problem, everyone if flip is None else flip, "flip")
     deadline = Deadline.after(read_time_limit(time_limit))
-    members = BoxSet(problem, limits, budget, deadline=deadline)
+    members = BoxSet(problem, limits, budget or Budget(), deadline=deadline)
+    if inner == "flip":
+        return members.flipped_on(problem, judged_by, mask, deadline)
     return members.worst_on(problem, judged_by, deadline, node_limit)
-
-
-def _flipped(
-    problem: TuningProblem, box: Vector, budget: Budget, loss: Loss, mask: Mask
-) -> Extreme:
-    others = margin_rows(problem.X_val[mask], -problem.y_val[mask])
-    models = near_optimal(problem, box, budget, others)
-    u = models.minimise(hinge_cost=problem.flipped_weight(mask))
-    value = mean_loss(problem, loss, u)
-    # What box and training limit allow by themselves.
-    rows = margin_rows(problem.X_val, problem.y_val)
-    low, _ = coarse_ranges(problem, box, models.training_limit, rows)
-    upper = max(value, loss.mean(low, problem.val_weight))
-    return Extreme(value, value, upper, Linear(u[:-1], -float(u[-1])))

@@ -16,7 +16,11 @@ from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
 from pessimal.limits import NEVER, Deadline, read_time_limit
 from pessimal.lp.highs import LinearProgram, WarmProgram
-from pessimal.near_optimal.polyhedral.program import coarse_ranges, intercept_range
+from pessimal.near_optimal.polyhedral.program import (
+    best_intercept,
+    coarse_ranges,
+    intercept_range,
+)
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
 
 TRAINING_SECONDS = 0.5
@@ -25,12 +29,16 @@ TRAINING_SECONDS = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model ``(w, b)`` of least training loss in a box, that loss, and a bound on the least."""
+    """A model ``(w, b)`` of least training loss in a box, that loss, and a bound on the least.
+
+    It is `optimal` by the solver's word, unless time ran out.
+    """
 
     value: float
     w: Vector
     b: float
     lower_bound: float
+    optimal: bool
 
 
 def least_loss(problem: TuningProblem, box: ArrayLike, time_limit: float | None = None) -> Trained:
@@ -135,25 +143,25 @@ class BoxModels:
         self._simplex.minimise()
         return self._model()
 
-    def least_loss(self, deadline: Deadline = NEVER) -> Trained:
+    def least_loss(self, deadline: Deadline = NEVER, at_least: float = TRAINING_SECONDS) -> Trained:
         """Train: the paper's eq. (boxSVM). Past the deadline, the best model so far.
 
-        A small loss is minimised again in its own unit, for tolerances are absolute. Some time it
-        has in any case: without training there is little to say.
+        A small loss is minimised again in its own unit, for tolerances are absolute. Some seconds
+        it has in any case: without training there is little to say.
         """
-        deadline = deadline.not_within(TRAINING_SECONDS)
-        trained = Trained(1.0, np.zeros(len(self.box)), 0.0, 0.0)  # as model 0 does
+        deadline = deadline.not_within(at_least)
+        trained = self._untrained()
         unit = 1.0
         while True:
             self._set_cost(None, self.problem.train_weight / unit, None)
-            self._simplex.solve(deadline)
+            solved = self._simplex.solve(deadline)
             u = self._model()
             value = self.problem.train_loss(u[:-1], float(u[-1]))
             if value < trained.value:
                 trained = replace(trained, value=value, w=u[:-1], b=float(u[-1]))
             bound = unit * self._simplex.lower_bound(*self._limits(trained.value))
             bound = min(max(trained.lower_bound, bound), trained.value)
-            trained = replace(trained, lower_bound=bound)
+            trained = replace(trained, lower_bound=bound, optimal=solved)
             last, unit = unit, self.problem.loss_unit(trained.value)
             if unit >= last:
                 return trained
@@ -167,7 +175,9 @@ class BoxModels:
         """Return a model of least cost, if there was time, and a bound on the cost of all."""
         self._set_cost(model_cost, None, hinge_cost)
         solved = self._simplex.solve(deadline)
-        bound = self._simplex.lower_bound(*self._limits(self.training_limit))
+        bound = -np.inf  # without a training limit b is free, and multipliers bound nothing
+        if self.training_limit < np.inf:
+            bound = self._simplex.lower_bound(*self._limits(self.training_limit))
         return self._model() if solved else None, bound
 
     def limit_training(self, limit: float) -> None:
@@ -187,6 +197,12 @@ class BoxModels:
         matrix = csr_array(diags_array(scale) @ self.program.matrix)
         self.program = replace(self.program, matrix=matrix)
         self._simplex = WarmProgram(self.program)
+
+    def _untrained(self) -> Trained:
+        """Return the best model without weights, which every box has."""
+        w = np.zeros(len(self.box))
+        b = best_intercept(self.problem, w)
+        return Trained(self.problem.train_loss(w, b), w, b, 0.0, optimal=False)
 
     def _set_cost(
         self, model_cost: Vector | None, train_cost: Vector | None, hinge_cost: Vector | None

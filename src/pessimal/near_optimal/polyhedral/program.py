@@ -12,11 +12,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.losses import HINGE, Hinge, Loss
 from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.models import Models
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.problem import (
+    Budget,
+    Matrix,
+    TuningProblem,
+    Vector,
+    distinct_rows,
+    margin_rows,
+)
 
 SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
@@ -75,15 +83,10 @@ def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.int
     >>> rows.tolist(), weight.tolist(), which.tolist()
     ([[1.0], [2.0]], [1.0, 2.0], [1, 0, 1])
     """
-    # By hand, because Ctrl-C within numpy's unique over an axis comes out as a TypeError.
-    order = np.lexsort(rows.T[::-1])
-    in_order = rows[order]
-    first = np.append(True, (in_order[1:] != in_order[:-1]).any(axis=1))
-    if first.all():  # as they came
+    distinct, which = distinct_rows(rows)
+    if len(distinct) == len(rows):  # as they came
         return rows, weight, np.arange(len(rows))
-    which = np.empty(len(rows), np.intp)
-    which[order] = np.cumsum(first) - 1
-    return in_order[first], np.bincount(which, weight).astype(np.float64), which
+    return distinct, np.bincount(which, weight).astype(np.float64), which
 
 
 def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
@@ -107,3 +110,33 @@ def coarse_ranges(
     by_intercept = rows[:, -1:] * np.array(intercept_range(problem, box, limit))
     by_weights = np.abs(rows[:, :-1]) @ box
     return by_intercept.min(axis=1) - by_weights, by_intercept.max(axis=1) + by_weights
+
+
+def coarse_bound(problem: TuningProblem, box: Vector, limit: float, loss: Loss = HINGE) -> float:
+    """Bound the mean loss on V from the box and a training limit alone.
+
+    Each point has the worst weights of the box. The intercept is the same for all: a hinge is
+    convex in it, so that it is worst at one of its ends.
+    """
+    if not isinstance(loss, Hinge):
+        low, _ = coarse_ranges(problem, box, limit, margin_rows(problem.X_val, problem.y_val))
+        return loss.mean(low, problem.val_weight)
+    by_weights = np.abs(problem.X_val) @ box
+    ends = intercept_range(problem, box, limit)
+    return max(loss.mean(-problem.y_val * b - by_weights, problem.val_weight) for b in ends)
+
+
+def best_intercept(problem: TuningProblem, w: Vector) -> float:
+    """Return the b of least training loss for given weights: where the slopes of hinges cancel.
+
+    Examples
+    --------
+    >>> problem = TuningProblem([[-1.0], [1.0], [3.0]], [-1, 1, 1], [[0.0]], [1])
+    >>> best_intercept(problem, np.array([1.0]))
+    0.0
+    """
+    at = problem.X_train @ w - problem.y_train
+    order = np.argsort(at)
+    negative = problem.train_weight[problem.y_train < 0.0].sum()
+    slopes = np.cumsum(problem.train_weight[order]) - negative
+    return float(at[order[np.argmax(slopes >= 0.0)]])

@@ -163,7 +163,8 @@ def _child(
     part = Part(narrow.below, narrow.above, narrow.limit, narrow.around, slabs)
     mean = node.moments.mean
     # From the model of the slab that is nearest to the mean of the whole.
-    missing = np.clip(changed.direction @ mean, changed.low, changed.high) - changed.direction @ mean
+    at = float(changed.direction @ mean)
+    missing = float(np.clip(at, changed.low, changed.high)) - at
     start = mean + missing * solve_triangular(changed.ball.factor, changed.v, lower=True, trans="T")
     found = tightened(part, start, target, deadline, ROUNDS)
     return Node(slabs, part, min(node.bound, found.bound), found.moments)

@@ -226,7 +226,8 @@ def _class_weights(estimator: Any, summary: Summary) -> tuple[float, float]:
     if given is None:
         return 1.0, 1.0
     if isinstance(given, str) and given == "balanced":
-        sizes = summary.class_counts if type(estimator) is RidgeClassifier else summary.class_weights
+        ridge = type(estimator) is RidgeClassifier
+        sizes = summary.class_counts if ridge else summary.class_weights
         low, high = (sum(sizes) / (2.0 * size) for size in sizes)
         return low, high
     if not isinstance(given, dict):

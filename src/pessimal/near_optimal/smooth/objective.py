@@ -160,6 +160,11 @@ class Weighted:
         """Return the sum."""
         return self.first.value(u) + self.multiple * self.second.value(u)
 
+    def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
+        """Return the sum and its slope in a direction."""
+        (a, b), (c, d) = (f.slope_along(u, direction) for f in (self.first, self.second))
+        return a + self.multiple * c, b + self.multiple * d
+
     def expansion(self, u: Vector) -> Quadratic:
         """Return the sum of both parabolas."""
         return self.first.expansion(u) + self.second.expansion(u).times(self.multiple)

@@ -5,8 +5,8 @@ Two ways, both with bounds that hold whatever rounding and haste did to the mode
 *Ellipsoids.* Over margins within known ranges R lies above a parabola, so the set lies in an
 ellipsoid; it gives every row a range, narrower ones give a better parabola, and so on.
 
-*Support functions.* The largest ``z·d`` of a member is a convex program. Near its solution ``u`` the
-gradient ``g`` of R is almost ``μz``, and since no member has ``g·(v − u) > limit − R(u)``,
+*Support functions.* The largest ``z·d`` of a member is a convex program. Near its solution ``u``
+the gradient ``g`` of R is almost ``μz``, and since no member has ``g·(v − u) > limit − R(u)``,
 
     ``z·(v − u) ≤ (limit − R(u))/μ + (z − g/μ)·(v − u)``,
 

@@ -54,9 +54,7 @@ class Moments:
     def joined(self, d: Vector, share: float) -> Moments:
         """Return those with a share of another model."""
         keep = 1.0 - share
-        return Moments(
-            keep * self.mean + share * d, keep * self.second + share * np.outer(d, d)
-        )
+        return Moments(keep * self.mean + share * d, keep * self.second + share * np.outer(d, d))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +112,14 @@ class Relaxation:
 
     def narrowed(self, change: Callable[[Block], Block]) -> Relaxation | None:
         """Return the same with narrower ranges; None if they leave nothing."""
-        parts = []
-        for part in (self.below, self.above):
-            if isinstance(part, Envelope):
-                rows = part.rows.map(change)
-                if any(rows.each(_empty)):
-                    return None
-                part = replace(part, rows=rows)
-            parts.append(part)
-        return replace(self, below=parts[0], above=parts[1])
+        below, above = (
+            replace(f, rows=f.rows.map(change)) if isinstance(f, Envelope) else f
+            for f in (self.below, self.above)
+        )
+        for part in (below, above):
+            if isinstance(part, Envelope) and any(part.rows.each(_empty)):
+                return None
+        return replace(self, below=below, above=above)
 
     def within(self, d: Vector) -> Vector:
         """Return a model, or the one on the way to it that an ellipsoid around the set allows."""
@@ -130,7 +127,8 @@ class Relaxation:
         half = 0.5 * float(d @ self.around.curvature @ d)
         if value + slope + half <= 0.0:
             return d
-        return d * (-slope + np.sqrt(max(0.0, slope * slope - 4.0 * half * value))) / (2.0 * half)
+        root = np.sqrt(max(0.0, slope * slope - 4.0 * half * value))
+        return np.asarray(d * ((root - slope) / (2.0 * half)))
 
 
 @dataclass
@@ -175,11 +173,11 @@ def envelope(
 ) -> Quadratic:
     """Sum the parabolas of rows, below their losses (side −1) or above, best for some moments.
 
-    Of the parabolas below φ with given curvature the highest touches φ at one point and at an end of
-    the range, or at two points; so it is one that is tangent at a point ``x`` with the least secant
-    curvature from there. For moments the best ``x`` is the mean itself, or the partner of an end of
-    the range in the two-point distribution of these moments, or, if φ'' is symmetric and the
-    parabola above, one of the two margins ±a with the right second moment.
+    A parabola below φ that none dominates touches it at a point and at an end of the range, or at
+    two points: it is tangent at some ``x``, with the least secant curvature from there. For given
+    moments the best ``x`` is the mean itself, or the partner of an end of the range in the
+    two-point distribution of these moments, or, above and if φ'' is symmetric, one of the two
+    margins ±a with the right second moment. Whatever the choice, the bound holds.
     """
     margins = block.margins(trained)
     low, high = block.low, block.high
@@ -198,16 +196,13 @@ def envelope(
     at, curvature = mean, mean
     for contact in contacts:
         x = np.clip(contact, low, high)
-        least, most = loss.secants(
-            margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x)
-        )
+        least, most = loss.secants(margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x))
         c = most if side > 0.0 else least
         value = loss.value(margins + x) + loss.slope(margins + x) * (mean - x)
         value = side * (value + 0.5 * c * (variance + np.square(mean - x)))
         better = value < best
         best, at, curvature = (
-            np.where(better, new, old)
-            for new, old in ((value, best), (x, at), (c, curvature))
+            np.where(better, new, old) for new, old in ((value, best), (x, at), (c, curvature))
         )
     slope = loss.slope(margins + at)
     weight = block.weight

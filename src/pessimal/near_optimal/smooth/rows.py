@@ -131,13 +131,12 @@ class DaskRows(Rows):
 
     def total(self, part: Callable[[Block], T]) -> T:
         """Return the sum of what `part` makes of each block."""
-        import dask  # noqa: PLC0415  an extra
+        from dask.delayed import delayed  # noqa: PLC0415  an extra
 
-        sums = self._delayed(part)
+        sums, add = self._delayed(part), delayed(operator.add)
         while len(sums) > 1:  # a tree, so that no worker holds all parts at once
-            add = dask.delayed(operator.add)
             sums = [
-                add(*pair) if len(pair) == 2 else pair[0]  # noqa: PLR2004
+                add(*pair) if len(pair) == 2 else pair[0]
                 for pair in (sums[k : k + 2] for k in range(0, len(sums), 2))
             ]
         total: T = sums[0].compute()
@@ -145,18 +144,18 @@ class DaskRows(Rows):
 
     def each(self, part: Callable[[Block], T]) -> list[T]:
         """Return what `part` makes of each block, in their order."""
-        import dask  # noqa: PLC0415  an extra
+        from dask.base import compute  # noqa: PLC0415  an extra
 
-        return list(dask.compute(*self._delayed(part)))
+        return list(compute(*self._delayed(part)))  # type: ignore[no-untyped-call]
 
     def map(self, change: Callable[[Block], Block]) -> DaskRows:
         """Return these rows with every block changed as it is made."""
         return DaskRows(self.pieces, Chain(self.make, change))
 
     def _delayed(self, part: Callable[[Block], T]) -> list[Any]:
-        import dask  # noqa: PLC0415  an extra
+        from dask.delayed import delayed  # noqa: PLC0415  an extra
 
-        run = dask.delayed(Chain(self.make, part), pure=False, traverse=False)
+        run = delayed(Chain(self.make, part), pure=False, traverse=False)
         return [run(piece) for piece in self.pieces]
 
 

@@ -36,12 +36,12 @@ from pessimal.near_optimal.smooth.objective import (
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import Quadratic, largest, reach
+from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
 from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
 from pessimal.near_optimal.smooth.relaxation import ROUNDS, Envelope, Relaxation, tightened
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.near_optimal.smooth.source import Source, read_features
-from pessimal.problem import Budget, Matrix, Vector
+from pessimal.problem import Budget, Mask, Matrix, Vector
 
 ROUNDING = 1e-12
 """How far, relatively, a computed objective may be from the true one."""
@@ -77,9 +77,7 @@ class SmoothSet(NearOptimalSet):
         start = Objective(mean_loss(problem.rows, problem.loss, zero), problem.penalty)
         self.u = newton(start, zero)
         # Of a parabola the digits are best around the point where it is used.
-        self.objective = Objective(
-            mean_loss(problem.rows, problem.loss, self.u), problem.penalty
-        )
+        self.objective = Objective(mean_loss(problem.rows, problem.loss, self.u), problem.penalty)
         self._optimum = self.objective.expansion(self.u)
         value = self._optimum.value
         least = max(0.0, value * (1.0 - ROUNDING) - self._still_to_gain())
@@ -297,9 +295,7 @@ class SmoothSet(NearOptimalSet):
                 ranged = self._exact_rows(ranged, part)
         starts = [] if bound <= target else models[-STARTS:]
         if bound > target and nodes > 0 and isinstance(train, HeldRows):
-            bound = min(
-                bound, branch(relaxation, found.moments, bound, target, nodes, deadline)[0]
-            )
+            bound = min(bound, branch(relaxation, found.moments, bound, target, nodes, deadline)[0])
         return bound, [self._pulled_back(self.u + d) for d in starts]
 
     def _below(self, rows: Rows) -> Envelope | Quadratic:
@@ -403,7 +399,7 @@ class SmoothSet(NearOptimalSet):
 
     def _scored(
         self, Z: Matrix, deadline: Deadline
-    ) -> tuple[Vector, Vector, Vector, Sequence[Vector]]:
+    ) -> tuple[Vector, Vector, Mask, Sequence[Vector]]:
         """Return bounds on the scores of rows, whether they are attained, and members met."""
         scores = Z @ self.u
         low, high = self._enclosed[0].reach(Z)

@@ -24,6 +24,9 @@ from pessimal.problem import Matrix, Vector
 Piece = tuple[Any, Any, Vector]
 """Features, labels or targets, and weights of some rows."""
 
+PRECISIONS = [np.float64, np.float32]
+"""Kept as they are in memory; a block is worked on in double precision."""
+
 TWO, THREE = 2, 3
 
 
@@ -75,7 +78,7 @@ class Summary:
                 "same columns in every block"
             )
         classes = tuple(sorted({*self.classes, *other.classes}))
-        counts, weights = {}, {}
+        counts, weights = dict[Any, float](), dict[Any, float]()
         for part in (self, other):
             for k, label in enumerate(part.classes):
                 counts[label] = counts.get(label, 0.0) + part.class_counts[k]
@@ -130,7 +133,7 @@ class Table(Source):
         self.classifies = classifies
         # Text that is a number stays text: it is refused, not read.
         self.X, self.y = check_X_y(
-            X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=not classifies
+            X, y, accept_sparse="csr", dtype=PRECISIONS, y_numeric=not classifies
         )
         n = len(self.y)
         self.weight = np.ones(n) if weight is None else np.array(weight, np.float64)
@@ -195,7 +198,7 @@ class DaskTable(Source):
     """Arrays or data frames of Dask, whose partitions are the pieces."""
 
     def __init__(self, X: Any, y: Any, weight: Any, classifies: bool) -> None:
-        import dask  # noqa: PLC0415  an extra
+        from dask.delayed import delayed  # noqa: PLC0415  an extra
 
         self.classifies = classifies
         if not hasattr(y, "to_delayed"):
@@ -211,7 +214,7 @@ class DaskTable(Source):
                     "partitions, as repartition or rechunk makes them"
                 )
             columns.append(parts)
-        read = dask.delayed(read_piece, pure=False)
+        read = delayed(read_piece, pure=False)
         self.pieces = [read(*parts) for parts in zip(*columns, strict=True)]
 
     def rows(self, make: Callable[[Piece], Block]) -> Rows:
@@ -226,10 +229,13 @@ class DaskTable(Source):
 
     def summarise(self) -> Summary:
         """Pass over all partitions and check them."""
-        import dask  # noqa: PLC0415  an extra
+        from dask.base import compute  # noqa: PLC0415  an extra
+        from dask.delayed import delayed  # noqa: PLC0415  an extra
 
-        check = dask.delayed(checked, pure=False)
-        parts = dask.compute(*(check(piece, self.classifies) for piece in self.pieces))
+        check = delayed(checked, pure=False)
+        parts: tuple[Summary, ...] = compute(  # type: ignore[no-untyped-call]
+            *(check(piece, self.classifies) for piece in self.pieces)
+        )
         return reduce(add, parts)
 
 
@@ -238,7 +244,7 @@ def _partitions(collection: Any, like: Any = None) -> list[Any]:
     if hasattr(collection, "rechunk"):
         if collection.ndim == TWO:
             collection = collection.rechunk({1: -1})
-        elif like is not None and hasattr(like, "chunks") and collection.chunks[0] != like.chunks[0]:
+        elif hasattr(like, "chunks") and collection.chunks[0] != like.chunks[0]:
             collection = collection.rechunk((like.chunks[0],))
         return list(collection.to_delayed().ravel())
     return list(collection.to_delayed())
@@ -279,9 +285,9 @@ def read_piece(X: Any, y: Any, weight: Any) -> Piece:
 
 def checked(piece: Piece, classifies: bool) -> Summary:
     """Check the values of a block as those of a table are, and summarise it."""
-    X, y, weight = piece
+    X, y, _ = piece
     if len(y):
-        check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=not classifies)
+        check_X_y(X, y, accept_sparse="csr", dtype=PRECISIONS, y_numeric=not classifies)
     return Summary.of(piece, classifies)
 
 
@@ -292,5 +298,5 @@ def dense(X: Any) -> Matrix:
 
 def read_features(X: Any) -> Iterator[Matrix]:
     """Yield the rows of a table without labels, a block at a time."""
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(X, accept_sparse="csr", dtype=PRECISIONS)
     return (dense(X[k : k + BLOCK]) for k in range(0, X.shape[0], BLOCK))

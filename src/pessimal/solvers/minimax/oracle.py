@@ -22,8 +22,8 @@ from pessimal.errors import SolverError
 from pessimal.limits import Deadline, Limits, Progress
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
-from pessimal.near_optimal.polyhedral.program import coarse_ranges
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, hinge, margin_rows
+from pessimal.near_optimal.polyhedral.program import coarse_bound
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solvers.base import Status, Stop
 from pessimal.solvers.minimax.groups import Groups
 from pessimal.solvers.minimax.proof import Plane
@@ -74,7 +74,7 @@ class WorstCaseOracle:
         self.budget = budget
         self.groups = groups
         self.limits = limits
-        self.cases = WorstCases(problem, budget)
+        self.cases = WorstCases(problem, budget, deadline=self.deadline)
         self.best: Point | None = None
         self.lower_bound = 0.0
         self.nodes = 0
@@ -101,11 +101,13 @@ class WorstCaseOracle:
         """
         box = self.groups.box(h)
         scaled = equilibrate(self.problem)
-        trained = BoxModels(scaled.problem, scaled.factor * box).least_loss()
+        deadline = self.deadline.share(EVALUATION_SHARE)
+        trained = BoxModels(scaled.problem, scaled.factor * box).least_loss(deadline)
         u = np.append(np.clip(trained.w / scaled.factor, -box, box), trained.b)
         limit = self.problem.training_limit(self.budget, trained.value)
-        value = self.problem.val_loss(u[:-1], trained.b)
-        bound = max(value, self._coarse(box, limit))
+        # A model that might train better by far might not be near-optimal: it proves nothing.
+        value = self.problem.val_loss(u[:-1], trained.b) if trained.optimal else 0.0
+        bound = max(value, coarse_bound(self.problem, box, limit))
         return self.keep(Point(h, limit, value, bound, u, self.cases.active(u)))
 
     def local_lower_bound(self, h: Vector) -> float:
@@ -219,14 +221,9 @@ class WorstCaseOracle:
             return self.bounded(h)
         self.nodes += max(0, worst.nodes - 1)
         # Where a linear program stalled the tree has no bound of its own.
-        bound = min(worst.upper_bound, max(worst.value, self._coarse(box, limit)))
+        coarse = max(worst.value, coarse_bound(self.problem, box, limit))
+        bound = min(worst.upper_bound, coarse)
         return self.keep(Point(h, limit, worst.value, bound, worst.u, self.cases.active(worst.u)))
-
-    def _coarse(self, box: Vector, limit: float) -> float:
-        """Largest validation loss that box and training limit allow, each point for itself."""
-        rows = margin_rows(self.problem.X_val, self.problem.y_val)
-        low, _ = coarse_ranges(self.problem, box, limit, rows)
-        return float(self.problem.val_weight @ hinge(low))
 
     def _report(self) -> None:
         if self.limits.callback is not None and self._quiet.over:
