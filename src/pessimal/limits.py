@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import TypeAlias
 
 from pessimal.errors import InvalidInputError
 
@@ -28,6 +29,13 @@ class Deadline:
     """
 
     moment: float = math.inf
+
+    @classmethod
+    def read(cls, time_limit: TimeLimit) -> Deadline:
+        """Return the deadline of a time limit given by the user, or one that is there."""
+        if isinstance(time_limit, Deadline):
+            return time_limit
+        return cls.after(read_time_limit(time_limit))
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
@@ -55,6 +63,9 @@ class Deadline:
         """Return this, or so many seconds from now if that is later."""
         return Deadline(max(self.moment, time.perf_counter() + seconds))
 
+
+TimeLimit: TypeAlias = float | Deadline | None
+"""Seconds for a call, the moment at which it has to end, or None for no limit."""
 
 NEVER = Deadline()
 """No time limit."""

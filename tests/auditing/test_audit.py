@@ -322,14 +322,14 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, n_ranges: int) -> AuditReport
     real = BoxSet.score_range
     left = n_ranges
 
-    def interrupted(members: BoxSet, X: Any, *, deadline: Deadline) -> Any:
+    def interrupted(members: BoxSet, X: Any, *, time_limit: Deadline) -> Any:
         nonlocal left
-        if deadline.over:  # coarse ranges, before all others
-            return real(members, X, deadline=deadline)
+        if time_limit.over:  # coarse ranges, before all others
+            return real(members, X, time_limit=time_limit)
         if left == 0:
             raise KeyboardInterrupt
         left -= 1
-        return real(members, X, deadline=deadline)
+        return real(members, X, time_limit=time_limit)
 
     with monkeypatch.context() as patch:
         patch.setattr(BoxSet, "score_range", interrupted)

@@ -77,19 +77,19 @@ class Listed(NearOptimalSet):
         return [Extreme(value, value, value, model) for value, model in values]
 
     def worst(
-        self, X: Any, y: Any, loss: Any = None, *, deadline: Any = NEVER, node_limit: Any = None
+        self, X: Any, y: Any, loss: Any = None, *, time_limit: Any = None, node_limit: Any = None
     ) -> Extreme:
         return max(self.judged(X, y, loss), key=attrgetter("value"))
 
-    def best(self, X: Any, y: Any, loss: Any = None, *, deadline: Any = NEVER) -> Extreme:
+    def best(self, X: Any, y: Any, loss: Any = None, *, time_limit: Any = None) -> Extreme:
         return min(self.judged(X, y, loss), key=attrgetter("value"))
 
-    def score_range(self, X: Any, *, deadline: Deadline = NEVER) -> ScoreRange:
+    def score_range(self, X: Any, *, time_limit: Any = None) -> ScoreRange:
         members = [model for model in self.models if self.contains(model)]
         scores = np.array([model.decision_function(X) for model in members])
         return ScoreRange(scores.min(0), scores.max(0), np.ones(len(X), np.bool_), members)
 
-    def sample(self, n: int, random_state: Any = None, *, deadline: Any = NEVER) -> list[Linear]:
+    def sample(self, n: int, random_state: Any = None, *, time_limit: Any = None) -> list[Linear]:
         return [model for model in self.models if self.contains(model)][:n]
 
 
@@ -156,13 +156,13 @@ def test_past_the_deadline_ranges_are_coarse_and_one_member_is_left(
     members = BoxSet(problem, np.ones(3), Budget(0.2))
     exact = members.score_range(problem.X_val)
     over = Deadline.after(-1.0)
-    coarse = members.score_range(problem.X_val, deadline=over)
+    coarse = members.score_range(problem.X_val, time_limit=over)
     assert not coarse.exact.any()
     assert (coarse.low <= exact.low).all()
     assert (coarse.high >= exact.high).all()
-    assert len(members.sample(5, deadline=over)) == 1
+    assert len(members.sample(5, time_limit=over)) == 1
     LeapingClock(monkeypatch, 5)
-    assert 0 < len(members.sample(50, deadline=Deadline.after(1.0))) < 50
+    assert 0 < len(members.sample(50, time_limit=1.0)) < 50
 
 
 def test_a_tuned_estimator_has_its_set_in_the_units_of_its_features() -> None:

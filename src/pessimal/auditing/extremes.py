@@ -95,7 +95,7 @@ class Extremes:
         self._meet(0, reference)
         self._meet(0, members.trained.model)
         for k in reversed(range(len(grid))):
-            coarse = self.sets[k].score_range(X, deadline=Deadline.after(-1.0))
+            coarse = self.sets[k].score_range(X, time_limit=Deadline.after(-1.0))
             self._bound_losses(k, coarse.low, coarse.high)
             if k == self.here:
                 self.low, self.high = coarse.low, coarse.high
@@ -107,7 +107,7 @@ class Extremes:
 
     def find_best_loss(self, k: int, deadline: Deadline) -> None:
         """Solve for the least validation loss at an ε of the grid."""
-        best = self.sets[k].best(self.X, self.y, deadline=deadline)
+        best = self.sets[k].best(self.X, self.y, time_limit=deadline)
         self._meet(k, best.model)
         for end in self.best_loss[: k + 1]:
             end.limit(best.lower_bound)
@@ -126,7 +126,7 @@ class Extremes:
         while not self.solved.all() and running(f"score ranges, {self.solved.sum()} of {n} rows"):
             waiting = self.undecided & ~self.solved
             row = int(np.argmax(waiting if waiting.any() else ~self.solved))
-            found = self.members.score_range(self.X[row : row + 1], deadline=deadline)
+            found = self.members.score_range(self.X[row : row + 1], time_limit=deadline)
             self.low[row], self.high[row] = found.low[0], found.high[0]
             self.solved[row] = found.exact[0]
             for model in found.models:
@@ -152,7 +152,7 @@ class Extremes:
 
     def find_best_error(self, deadline: Deadline) -> None:
         """Search for the least error."""
-        best = self.members.best(self.X, self.y, ERROR, deadline=deadline)
+        best = self.members.best(self.X, self.y, ERROR, time_limit=deadline)
         self._meet(self.here, best.model)
         n = len(self.y)
         self.best_error.limit(math.ceil(best.lower_bound * n - STRICT) / n)
@@ -164,7 +164,7 @@ class Extremes:
 
     def _worst(self, k: int, labels: Vector, loss: Loss, deadline: Deadline) -> float:
         """Bound the largest loss; judge its model, if it is certainly a member."""
-        worst = self.sets[k].worst(self.X, labels, loss, deadline=deadline)
+        worst = self.sets[k].worst(self.X, labels, loss, time_limit=deadline)
         if worst.lower_bound == worst.value:
             self._meet(k, worst.model)
         return worst.upper_bound

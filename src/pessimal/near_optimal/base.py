@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.limits import NEVER, Deadline
+from pessimal.limits import TimeLimit
 from pessimal.losses import Loss
 from pessimal.problem import Budget, Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
@@ -179,7 +179,7 @@ class NearOptimalSet(ABC):
         y: ArrayLike,
         loss: str | Loss | None = None,
         *,
-        deadline: Deadline = NEVER,
+        time_limit: TimeLimit = None,
         node_limit: int | None = None,
     ) -> Extreme:
         """Find the member of largest mean loss on points with the labels of training."""
@@ -191,19 +191,19 @@ class NearOptimalSet(ABC):
         y: ArrayLike,
         loss: str | Loss | None = None,
         *,
-        deadline: Deadline = NEVER,
+        time_limit: TimeLimit = None,
     ) -> Extreme:
         """Find the member of least mean loss on points with the labels of training."""
 
     @abstractmethod
-    def score_range(self, X: ArrayLike, *, deadline: Deadline = NEVER) -> ScoreRange:
-        """Bound the scores that members give to rows; past the deadline, coarsely."""
+    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+        """Bound the scores that members give to rows; when time is up, coarsely."""
 
     @abstractmethod
     def sample(
-        self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
+        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
     ) -> list[Any]:
-        """Return members, spread out; past the deadline fewer, but one."""
+        """Return members, spread out; when time is up fewer, but one."""
 
 
 def near_optimal_set(

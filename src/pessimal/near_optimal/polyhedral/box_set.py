@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, hstack
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, signs
-from pessimal.limits import NEVER, Deadline
+from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, find_loss
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
@@ -126,10 +126,11 @@ class BoxSet(NearOptimalSet):
         y: ArrayLike,
         loss: str | Loss | None = None,
         *,
-        deadline: Deadline = NEVER,
+        time_limit: TimeLimit = None,
         node_limit: int | None = None,
     ) -> Extreme:
         """Find the member of largest mean loss, which may have one breakpoint."""
+        deadline = Deadline.read(time_limit)
         return self.worst_on(self._judging(X, y), find_loss(loss or HINGE), deadline, node_limit)
 
     def best(
@@ -138,13 +139,15 @@ class BoxSet(NearOptimalSet):
         y: ArrayLike,
         loss: str | Loss | None = None,
         *,
-        deadline: Deadline = NEVER,
+        time_limit: TimeLimit = None,
     ) -> Extreme:
         """Find the member of least mean loss: hinge, or one that counts."""
+        deadline = Deadline.read(time_limit)
         return self.best_on(self._judging(X, y), find_loss(loss or HINGE), deadline)
 
-    def score_range(self, X: ArrayLike, *, deadline: Deadline = NEVER) -> ScoreRange:
+    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Find the range of the score of each row: two linear programs each."""
+        deadline = Deadline.read(time_limit)
         points = feature_rows("X", X, self.problem.n_features)
         rows = margin_rows(points, np.ones(len(points)))
         low, high, ends = row_ranges(self.models, rows, deadline)
@@ -152,9 +155,10 @@ class BoxSet(NearOptimalSet):
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
 
     def sample(
-        self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
+        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
     ) -> list[Linear]:
         """Return vertices in random directions; past the deadline fewer, or the trained model."""
+        deadline = Deadline.read(time_limit)
         rng = np.random.default_rng(random_state)
         members: list[Linear] = []
         while len(members) < n and not deadline.over:

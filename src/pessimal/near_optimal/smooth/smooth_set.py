@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.limits import NEVER, Deadline
+from pessimal.limits import Deadline
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step, find_loss
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.smooth.branching import branch
@@ -132,10 +132,11 @@ class SmoothSet(NearOptimalSet):
         y: ArrayLike,
         loss: str | Loss | None = None,
         *,
-        deadline: Deadline = NEVER,
+        time_limit: TimeLimit = None,
         node_limit: int | None = None,
     ) -> Extreme:
         """Find a member of large mean loss, and a bound on that of all."""
+        deadline = Deadline.read(time_limit)
         points = self.problem.points(X, y)
         judge = find_loss(loss or self.loss)
         if isinstance(judge, Step):
@@ -156,9 +157,10 @@ class SmoothSet(NearOptimalSet):
         y: ArrayLike,
         loss: str | Loss | None = None,
         *,
-        deadline: Deadline = NEVER,
+        time_limit: TimeLimit = None,
     ) -> Extreme:
         """Find the member of least mean loss, a convex program, and bound it by its dual."""
+        deadline = Deadline.read(time_limit)
         points = self.problem.points(X, y)
         judge = find_loss(loss or self.loss)
         if isinstance(judge, Step):
@@ -170,17 +172,19 @@ class SmoothSet(NearOptimalSet):
         bound = max(0.0, self._dual_bound(mean, u))
         return Extreme(value, min(value, bound), value, self._model(u))
 
-    def score_range(self, X: ArrayLike, *, deadline: Deadline = NEVER) -> ScoreRange:
+    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Bound the score of each row, exactly where there is time and the rows are in memory."""
+        deadline = Deadline.read(time_limit)
         parts = [self._scored(Z, deadline) for Z in map(self._rows, read_features(X))]
         low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
         models = [self._model(u) for part in parts for u in part[3]]
         return ScoreRange(low, high, attained, models)
 
     def sample(
-        self, n: int, random_state: int | None = None, *, deadline: Deadline = NEVER
+        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
     ) -> list[Linear]:
         """Return models on the boundary of the set, in random directions from the trained one."""
+        deadline = Deadline.read(time_limit)
         rng = np.random.default_rng(random_state)
         factor = cholesky(self._optimum.curvature)
         members: list[Linear] = []
