@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.limits import Deadline
+from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step, find_loss
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.smooth.branching import branch
