@@ -1,7 +1,8 @@
-"""A fitted model is one of those it is audited with."""
+"""A fitted model is one of those it is audited with, in the hinge box around it."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from pessimal.auditing import audit_estimator
+from pessimal.auditing import audit_estimator as audit_estimator_by
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, TuningProblem
 
 TOLERANCE = 1e-6
+audit_estimator = partial(audit_estimator_by, training="hinge box")
 
 
 def data(seed: int, n_train: int = 15, n_val: int = 6) -> tuple[Any, Any, Any, Any]:
