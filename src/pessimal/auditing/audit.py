@@ -21,7 +21,7 @@ from pessimal.auditing.clock import Clock
 from pessimal.auditing.extremes import ERROR, Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
-from pessimal.auditing.training import Training, models_like, name_of, read_training
+from pessimal.auditing.training import EPSILONS, Training, models_like, name_of, read_training
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.interrupts import deferred_interrupts
@@ -30,8 +30,6 @@ from pessimal.limits import Deadline
 from pessimal.near_optimal import BoxSet, Extreme, NearOptimalSet
 from pessimal.problem import Budget
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
-
-EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
 
 TIME_LIMIT = 60.0
 """Seconds for an audit unless told otherwise."""
@@ -93,7 +91,7 @@ wrong on your validation data.
     classes = two_classes("y_train", y_train)
     study, limits = read_study(X_train, y_train, X_val, y_val, classes).boxed(box)
     budget = _budget(epsilon, delta)
-    grid = _grid(epsilons, budget.epsilon)
+    grid = _grid(EPSILONS if epsilons is None else epsilons, budget.epsilon)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         members = BoxSet(study.problem, limits, budget, deadline=clock.after(0.5))
@@ -136,7 +134,10 @@ def audit_estimator(
         A model counts when what training minimises is at most ``(1 + epsilon)·least + delta``, with
         delta what the audited model misses of the least, so that it counts itself. By default 0.05,
         within 5 % of the least, since one model alone has the least; and 0 for a hinge box.
-    epsilons, time_limit, verbose
+    epsilons : iterable of float, optional
+        Where to compute the curves against ε; by default 0, 0.01, 0.02, 0.05 and 0.1, and in a
+        hinge box as in `audit`. `epsilon` itself is added.
+    time_limit, verbose
         As in `audit`.
     training : {"own", "hinge box"}, default="own"
         What a model is trained to minimise: "own" is the objective of the audited model. "hinge
@@ -177,7 +178,7 @@ def audit_estimator(
         clock.trained()
         members = audited.members
         named = replace(linear, name=f"the audited {linear.name}")
-        grid = _grid(epsilons, members.budget.epsilon)
+        grid = _grid(audited.epsilons if epsilons is None else epsilons, members.budget.epsilon)
         return _report(audited.study, members, named, grid, clock, *audited.notes)
 
 
@@ -380,9 +381,9 @@ def _budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon=epsilon, delta=delta)
 
 
-def _grid(epsilons: Iterable[float] | None, epsilon: float) -> list[float]:
+def _grid(epsilons: Iterable[float], epsilon: float) -> list[float]:
     try:
-        given = EPSILONS if epsilons is None else tuple(epsilons)
+        given = tuple(epsilons)
     except TypeError:
         raise InvalidInputError(f"epsilons is {epsilons!r}; pass a list of numbers") from None
     for value in given:

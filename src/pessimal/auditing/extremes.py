@@ -24,6 +24,9 @@ from pessimal.tolerances import STRICT
 
 ERROR = ZeroOne()
 
+REACHED = 1e-5
+"""A score this close to its bound has reached it: a budget of 0 leaves the root of rounding."""
+
 CALLS = 100
 """For the ranges of all points: Ctrl-C and the clock are looked at between two of them."""
 
@@ -233,4 +236,4 @@ class Extremes:
 
 def reached(bounds: Vector, found: Vector) -> Mask:
     """Return which bounds on scores have been found, up to rounding."""
-    return np.isclose(bounds, found, rtol=STRICT, atol=STRICT)
+    return np.isclose(bounds, found, rtol=REACHED, atol=REACHED)

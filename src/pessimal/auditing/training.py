@@ -26,16 +26,33 @@ from pessimal.problem import Budget
 Training: TypeAlias = Literal["own", "hinge box"]
 """What models are trained to minimise."""
 
+EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
+"""Of the curves, in a box."""
+
 OWN_EPSILON = 0.05
 """For an objective that one model alone minimises, so that others count, too."""
+
+OWN_EPSILONS = (0.0, 0.01, 0.02, 0.05, 0.1)
+"""Of the curves, for such an objective."""
 
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """The models to audit, one of which is the classifier, and what a reader must know of them."""
+    """The models to audit, one of which is the classifier.
+
+    Attributes
+    ----------
+    study : Study
+    members : NearOptimalSet
+    epsilons : tuple of float
+        Where curves are of interest.
+    notes : tuple of str
+        What a reader must know of the models.
+    """
 
     study: Study
     members: NearOptimalSet
+    epsilons: tuple[float, ...]
     notes: tuple[str, ...]
 
 
@@ -105,7 +122,7 @@ def _own_problem(
             "fitted to other data or weights than these. That is delta, so that it is one of the "
             "models audited."
         )
-    return Audited(study, members.with_budget(budget), tuple(notes))
+    return Audited(study, members.with_budget(budget), OWN_EPSILONS, tuple(notes))
 
 
 def _with_signs(estimator: Any, model: LinearModel) -> Any:
@@ -138,4 +155,4 @@ def _hinge_box(
         "models audited have coefficients no larger and train no worse than it does, and it "
         "is one of them."
     )
-    return Audited(study, members.with_budget(budget), (note,))
+    return Audited(study, members.with_budget(budget), EPSILONS, (note,))
