@@ -21,7 +21,7 @@ from pessimal.auditing.clock import Clock
 from pessimal.auditing.extremes import ERROR, Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
-from pessimal.auditing.training import EPSILONS, Training, models_like, name_of, read_training
+from pessimal.auditing.training import EPSILONS, Training, models_like, name_of, require_known
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.interrupts import deferred_interrupts
@@ -161,7 +161,7 @@ def audit_estimator(
     >>> report.loss, report.budget.epsilon
     ('log', 0.05)
     """
-    read_training(training)
+    require_known(training)
     model = fitted_best(model)
     if isinstance(model, Pipeline):
         linear = read_linear_model(model[-1])

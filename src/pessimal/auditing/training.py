@@ -56,12 +56,11 @@ class Audited:
     notes: tuple[str, ...]
 
 
-def read_training(training: Training) -> Training:
-    """Validate the name of a training problem given by the user."""
+def require_known(training: Training) -> None:
+    """Refuse a name of a training problem that there is not."""
     if training not in get_args(Training):
         names = " or ".join(map(repr, get_args(Training)))
         raise InvalidInputError(f"training is {training!r}; pass {names}")
-    return training
 
 
 def name_of(loss: Loss) -> str:
