@@ -3,11 +3,11 @@ Auditing a logistic regression
 ==============================
 
 A logistic regression is one of many linear models that train about as well. How different are the
-others? The audit looks at *all* models whose coefficients are no larger than its own and whose
-training loss (mean hinge) is no worse, and finds the best and the worst of them on the validation
-data. Rows on which they disagree are *ambiguous*: the training data do not decide them.
+others? The audit looks at *all* models whose training objective, log loss and penalty, is within
+5 % of the least, and bounds the best and the worst of them on the validation data. Rows on which
+they disagree are *ambiguous*: the training data do not decide them.
 
-Scaling is part of the pipeline, so box and scores are in standard deviations.
+Scaling is part of the pipeline, so scores are those of standardised features.
 """
 
 import sys
@@ -25,7 +25,7 @@ data = split(diabetes.X, diabetes.y, n_train=40, n_val=30, seed=0)
 y_train, y_val = (np.where(y > 0.0, "positive", "negative") for y in (data.y_train, data.y_val))
 model = make_pipeline(StandardScaler(), LogisticRegression()).fit(data.X_train, y_train)
 
-epsilons = (0.0, 0.05, 0.1, 0.2)
+epsilons = (0.0, 0.01, 0.02, 0.05)
 report = audit_estimator(model, data.X_train, y_train, data.X_val, y_val, epsilons=epsilons)
 print(report)
 

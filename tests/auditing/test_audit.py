@@ -416,6 +416,27 @@ def test_no_program_is_begun_that_is_larger_than_the_time_left(
     assert not limited.begin("worst loss")
 
 
+def test_a_search_that_was_cut_short_gets_what_the_others_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, shares = 0.0, []
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    real = BoxSet.worst
+
+    def half_a_minute(members: BoxSet, X: Any, y: Any, loss: Any, *, time_limit: Deadline) -> Any:
+        nonlocal now
+        if loss is members.loss:  # the worst loss; all else takes no time
+            shares.append(time_limit.left)
+            now += min(30.0, time_limit.left + 1e-6)
+        return real(members, X, y, loss, time_limit=time_limit)
+
+    monkeypatch.setattr(BoxSet, "worst", half_a_minute)
+    report = run(random_problem(3), np.ones(3), Budget(epsilon=0.3), time_limit=60.0)
+    assert shares == pytest.approx([15.0, 45.0], abs=1e-3)  # one of four searches, then alone
+    assert report.worst_loss.proved
+    assert not report.stopped
+
+
 class Listener(io.StringIO):
     """Standard error that knows when a line of progress has come."""
 

@@ -1,7 +1,8 @@
-"""A fitted model is one of those it is audited with."""
+"""A fitted model is one of those it is audited with, in the hinge box around it."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from pessimal.auditing import audit_estimator
+from pessimal.auditing import audit_estimator as audit_estimator_by
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, TuningProblem
 
 TOLERANCE = 1e-6
+audit_estimator = partial(audit_estimator_by, training="hinge box")
 
 
 def data(seed: int, n_train: int = 15, n_val: int = 6) -> tuple[Any, Any, Any, Any]:
@@ -80,6 +82,7 @@ def test_box_and_budget_are_the_models_own() -> None:
     problem, box = as_problem(*parts), np.abs(model.coef_[0])
     missed = problem.train_loss(model.coef_[0], -model.intercept_[0])
     missed -= least_training_loss(problem, box)
+    assert report.box is not None
     assert report.box.tolist() == box.tolist()
     assert report.budget.delta == pytest.approx(missed, abs=TOLERANCE)
     largest = brute_force_worst_case(problem, box, Budget(delta=report.budget.delta))
@@ -167,6 +170,8 @@ def test_of_a_search_the_best_estimator_is_audited() -> None:
     search = GridSearchCV(steps, grid, cv=2).fit(X, y)
     report = audit_estimator(search, X, y, X, y)
     direct = audit_estimator(search.best_estimator_, X, y, X, y)
+    assert report.box is not None
+    assert direct.box is not None
     assert report.box.tolist() == direct.box.tolist()
     assert report.worst_loss.value == direct.worst_loss.value
     without = GridSearchCV(steps, grid, cv=2, refit=False).fit(X, y)

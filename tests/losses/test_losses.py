@@ -82,3 +82,24 @@ def test_the_models_of_a_box_refuse_a_loss_without_a_breakpoint() -> None:
 def test_an_unknown_loss_is_refused_by_name() -> None:
     with pytest.raises(InvalidInputError, match="loss is 'lag'; pass one of 'hinge', 'zero_one'"):
         find_loss("lag")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "log", "squared_hinge", "squared"])
+def test_between_two_scores_no_loss_is_beyond_the_ends(name: str) -> None:
+    loss, rng = find_loss(name), np.random.default_rng(0)
+    low = rng.uniform(-3.0, 2.0, 200)
+    high = low + rng.exponential(size=200)
+    labels = np.where(rng.random(200) < 0.5, -1.0, 1.0)
+    least, largest = loss.over_scores(labels, low, high)
+    between = [
+        loss.of_scores(labels, low + share * (high - low)) for share in np.linspace(0.0, 1.0, 1001)
+    ]
+    assert np.min(between, axis=0) == pytest.approx(least, abs=1e-4)
+    assert np.max(between, axis=0) == pytest.approx(largest, abs=1e-12)
+    assert (np.min(between, axis=0) >= least).all()
+
+
+def test_the_squared_loss_of_a_score_is_its_squared_distance_from_the_label() -> None:
+    scores = np.array([3.0, -0.5])
+    assert find_loss("squared").of_scores(np.array([1.0, -1.0]), scores).tolist() == [4.0, 0.25]
+    assert find_loss("hinge").of_scores(np.array([1.0, -1.0]), scores).tolist() == [0.0, 0.5]

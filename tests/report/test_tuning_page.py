@@ -108,17 +108,24 @@ def test_names_in_any_script_stay_text_in_both_pages(tmp_path: Path) -> None:
         assert figures(page)
 
 
-def test_an_audit_page_has_the_curve_and_the_ambiguous_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "limited"),
+    [(("--box", "1"), "box"), ((), "training")],
+    ids=["box", "logistic regression"],
+)
+def test_an_audit_page_has_the_curve_and_the_ambiguous_rows(
+    tmp_path: Path, options: tuple[str, ...], limited: str
+) -> None:
     data = messy_file(tmp_path)
     path = tmp_path / "audit.html"
     arguments = ("audit", data, "--target", "diagnosis", "--time-limit", "5", "--report", path)
-    ended = run_command(*arguments, "--json")
+    ended = run_command(*arguments, *options, "--json")
     page = path.read_text("utf-8")
     content = json.loads(ended.out)
     assert escape(content["guarantee"]) in page
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
         "What is guaranteed",
-        "Rows, columns and box",
+        f"Rows, columns and {limited}",
         "If training may be worse",
         "Every validation row",
         "Coefficients",
@@ -126,4 +133,4 @@ def test_an_audit_page_has_the_curve_and_the_ambiguous_rows(tmp_path: Path) -> N
     ]
     for row in content["rows"]:
         shown = f'<td class="number">{row["row"]}</td><td>{row["label"]}</td>' in page
-        assert shown == row["ambiguous"]
+        assert shown == bool(row["ambiguous"])  # None where it is not known

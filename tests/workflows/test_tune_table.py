@@ -114,6 +114,8 @@ def test_a_table_is_audited_around_logistic_regression_or_a_box() -> None:
     assert around.reference.name == "the audited LogisticRegression"
     assert around.best_loss.value <= around.reference.loss <= around.worst_loss.value
     boxed = audit_table(labelled, box=0.5, delta=0.05)
+    assert (around.loss, around.budget.epsilon) == ("log", 0.05)
+    assert boxed.box is not None
     assert boxed.box.tolist() == [0.5, 0.5, 0.5]
     assert boxed.budget.delta == 0.05
     assert "'clinic' has the same value in every row and was left out." in boxed.notes

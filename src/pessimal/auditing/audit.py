@@ -1,8 +1,9 @@
 """The two entry points of the audit: data with a box, and a fitted classifier.
 
 All models that train about as well as the best are audited together: the near-optimal set
-``Ψ = {(coef, intercept): |coef_j| ≤ box_j, L_T ≤ (1 + ε)·L_T* + δ}``, with ``L_T`` the mean hinge
-loss on the training data and ``L_T*`` its least value in the box.
+``Ψ = {(coef, intercept): L_T ≤ (1 + ε)·L_T* + δ}``, with ``L_T`` what training minimises and
+``L_T*`` its least value. Of a box, that is the mean hinge loss of models with ``|coef_j| ≤ box_j``;
+of a classifier whose training problem is known, its own objective.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from pessimal.auditing.clock import Clock
 from pessimal.auditing.extremes import ERROR, Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Study, read_study, through_steps
+from pessimal.auditing.training import EPSILONS, Training, models_like, name_of, require_known
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, fitted_best, read_linear_model
 from pessimal.interrupts import deferred_interrupts
@@ -29,10 +31,12 @@ from pessimal.near_optimal import BoxSet, Extreme, NearOptimalSet
 from pessimal.problem import Budget
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
 
-EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
-
 TIME_LIMIT = 60.0
 """Seconds for an audit unless told otherwise."""
+
+
+Search: TypeAlias = tuple[str, Callable[[Deadline], None]]
+"""Its name, and what to do until a deadline."""
 
 
 def audit(
@@ -84,12 +88,13 @@ def audit(
     No model that trains this well does worse than a mean hinge loss of 0.7500 and 1 of 2 points \
 wrong on your validation data.
     """
-    study = read_study(X_train, y_train, X_val, y_val, box, two_classes("y_train", y_train))
+    classes = two_classes("y_train", y_train)
+    study, limits = read_study(X_train, y_train, X_val, y_val, classes).boxed(box)
     budget = _budget(epsilon, delta)
-    grid = _grid(epsilons, budget.epsilon)
+    grid = _grid(EPSILONS if epsilons is None else epsilons, budget.epsilon)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        members = BoxSet(study.problem, study.box, budget, deadline=clock.after(0.5))
+        members = BoxSet(study.problem, limits, budget, deadline=clock.after(0.5))
         clock.trained()
         best = members.trained
         reference = LinearModel(best.coef, best.intercept, study.classes, "a training optimum")
@@ -102,26 +107,44 @@ def audit_estimator(
     y_train: ArrayLike,
     X_val: ArrayLike,
     y_val: ArrayLike,
-    epsilon: float = 0.0,
+    epsilon: float | None = None,
     epsilons: Iterable[float] | None = None,
     time_limit: float | None = TIME_LIMIT,
     verbose: bool = False,
+    training: Training = "own",
 ) -> AuditReport:
-    """Audit a fitted linear classifier, together with all models no larger that train no worse.
+    """Audit a fitted linear classifier, together with all models that train about as well.
 
-    The box is ``|coef_|`` of the model, feature by feature, and δ the hinge loss by which it
-    misses the least training loss in that box. So the model is one of those audited: everything
-    the report says is said of models its training data cannot tell from it by hinge loss.
+    How well a model trains is measured by what the classifier itself minimises, penalty and class
+    weights included: log loss for LogisticRegression, squared hinge loss for LinearSVC, squared
+    loss for RidgeClassifier. On the validation data models are judged by the same loss, without
+    penalty and weights, and by errors.
 
     Parameters
     ----------
     model : estimator
-        Fitted LogisticRegression, LinearSVC, SGDClassifier or another linear classifier of two
-        classes; or a Pipeline that ends in one, whose earlier steps are applied to the data. Box
-        and scores are then in the units of the last step. Of a fitted search such as GridSearchCV
-        the ``best_estimator_`` is audited.
-    X_train, y_train, X_val, y_val, epsilon, epsilons, time_limit, verbose
-        As in `audit`; the classes are those of the model.
+        Fitted LogisticRegression, LinearSVC, RidgeClassifier, SGDClassifier or another linear
+        classifier of two classes; or a Pipeline that ends in one, whose earlier steps are applied
+        to the data. Coefficients and scores are then in the units of the last step. Of a fitted
+        search such as GridSearchCV the ``best_estimator_`` is audited.
+    X_train, y_train, X_val, y_val
+        As in `audit`, the training data being those the model was fitted to; the classes are those
+        of the model.
+    epsilon : float, optional
+        A model counts when what training minimises is at most ``(1 + epsilon)·least + delta``, with
+        delta what the audited model misses of the least, so that it counts itself. By default 0.05,
+        within 5 % of the least, since one model alone has the least; and 0 for a hinge box.
+    epsilons : iterable of float, optional
+        Where to compute the curves against ε; by default 0, 0.01, 0.02, 0.05 and 0.1, and in a
+        hinge box as in `audit`. `epsilon` itself is added.
+    time_limit, verbose
+        As in `audit`.
+    training : {"own", "hinge box"}, default="own"
+        What a model is trained to minimise: "own" is the objective of the audited model. "hinge
+        box" is the mean hinge loss of models whose coefficients are no larger than ``|coef_|`` of
+        the audited one, feature by feature. It is taken, too, where the model's own training is not
+        one of those known, such as that of SGDClassifier or of an l1 penalty; the notes of the
+        report then say why.
 
     Returns
     -------
@@ -135,36 +158,28 @@ def audit_estimator(
     >>> report = audit_estimator(LogisticRegression().fit(X, y), X, y, [[0.5]], ["yes"])
     >>> report.best_loss.value <= report.reference.loss <= report.worst_loss.value
     True
+    >>> report.loss, report.budget.epsilon
+    ('log', 0.05)
     """
+    require_known(training)
     model = fitted_best(model)
     if isinstance(model, Pipeline):
         linear = read_linear_model(model[-1])
         X_train, X_val = through_steps(model, X_train), through_steps(model, X_val)
+        model = model[-1]
     else:
         linear = read_linear_model(model)
-    size = np.abs(linear.coef)
-    if not size.any():
-        raise InvalidInputError(
-            f"model is a {linear.name} whose coefficients are all 0; it says the same of every "
-            "point, so there is nothing to audit"
-        )
-    study = read_study(X_train, y_train, X_val, y_val, size, linear.classes)
-    budget = _budget(epsilon, 0.0)
-    grid = _grid(epsilons, budget.epsilon)
+    study = read_study(X_train, y_train, X_val, y_val, linear.classes)
+    if epsilon is not None:
+        _require_non_negative("epsilon", epsilon)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        members = BoxSet(study.problem, study.box, budget, deadline=clock.after(0.5))
+        audited = models_like(model, linear, study, epsilon, training, clock.after(0.5))
         clock.trained()
-        missed = members.train_loss(linear) - members.trained.value
-        budget = replace(budget, delta=max(0.0, missed))
-        note = (
-            f"The box is |coef_| of the audited {linear.name}, and delta = {budget.delta:.4g} "
-            "is the mean hinge loss by which it misses the least training loss in that box: the "
-            "models audited have coefficients no larger and train no worse than it does, and it "
-            "is one of them."
-        )
+        members = audited.members
         named = replace(linear, name=f"the audited {linear.name}")
-        return _report(study, members.with_budget(budget), named, grid, clock, note)
+        grid = _grid(audited.epsilons if epsilons is None else epsilons, members.budget.epsilon)
+        return _report(audited.study, members, named, grid, clock, *audited.notes)
 
 
 def _training_notes(trained: Extreme) -> tuple[str, ...]:
@@ -189,10 +204,14 @@ def _report(
     problem, least = study.problem, members.trained.value
     known = Extremes(members, problem.X_val, problem.y_val, grid, model)
     ended = _refine(known, clock)
+    box = members.box if isinstance(members, BoxSet) else None
     if least <= OPTIMAL_GAP and any(grid):
         ended.notes += (
             "The training data can be fitted without loss in this box, so a relative budget "
-            "(epsilon) changes nothing; allow an absolute one (delta).",
+            "(epsilon) changes nothing; allow an absolute one (delta)."
+            if box is not None
+            else "The training data can be fitted almost without loss, so a relative budget "
+            "(epsilon) allows next to nothing; near_optimal_set takes an absolute one (delta).",
         )
     scores = model.decision_function(problem.X_val)
     losses = [end.known() for end in known.worst_loss]
@@ -220,14 +239,15 @@ def _report(
             coef=model.coef,
             intercept=model.intercept,
             train_loss=members.train_loss(model),
-            loss=members.loss.mean(problem.y_val * scores, problem.val_weight),
+            loss=float(problem.val_weight @ members.loss.of_scores(problem.y_val, scores)),
             error=ERROR.mean(problem.y_val * scores, problem.val_weight),
             scores=scores,
         ),
         least_train_loss=least,
         train_limit=members.limit,
         budget=members.budget,
-        box=study.box,
+        loss=name_of(members.loss),
+        box=box,
         n_train=problem.n_train,
         classes=study.classes,
         labels=study.labels,
@@ -268,7 +288,7 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
     """Improve what is known, the most important first, until all is known or time is up."""
     ended = _Ended()
     others = [k for k in range(len(known.sets)) if k != known.here]
-    searches: list[tuple[str, Callable[[Deadline], None]]] = [
+    searches: list[Search] = [
         ("worst loss", partial(known.find_worst_loss, known.here)),
         ("worst error", partial(known.find_worst_error, known.here)),
         ("best error", known.find_best_error),
@@ -297,24 +317,21 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
             half = clock.after(0.5)
             ranges = partial(known.find_ranges, lambda at: begin(at) and not half.over, half)
             _attempt(ended, "The score ranges", ranges)
-            for k, (name, search) in enumerate(searches):
-                if not begin(name):
-                    ended.early = True
-                    break
-                end = clock.after(1.0 / (len(searches) - k))
-                _attempt(ended, f"The {name}", partial(search, end))
-                ended.early |= end.over
+            cut = _search(ended, searches, begin, clock)
             ranges = partial(known.find_ranges, begin, clock.after(1.0))
             _attempt(ended, "The score ranges", ranges)
+            # What the others left of their time may be enough for those that were cut short.
+            ended.early |= bool(_search(ended, cut, begin, clock))
     except KeyboardInterrupt:
         cause = "Ctrl-C came"
         ended.early = True
     known.bound_by_ranges()
-    unsolved = int(np.sum(~known.solved))
-    ended.early |= unsolved > 0
-    if unsolved:
+    n, unasked = len(known.y), int(np.sum(~known.asked))
+    bounded = int(np.sum(known.asked & ~known.reached))
+    ended.early |= unasked > 0
+    if unasked:
         ended.notes += (
-            f"{cause} before the score ranges of {unsolved} of {len(known.y)} validation "
+            f"{cause} before the score ranges of {unasked} of {n} validation "
             "rows were found. Of their scores there are those of models that were found, and "
             "bounds that no model passes.",
         )
@@ -323,7 +340,28 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
             f"{cause} before every search had ended. Where found and proved differ, the truth lies "
             "between them.",
         )
+    if bounded:
+        ended.notes += (
+            f"The score ranges of {bounded} of {n} validation rows are bounds that no model "
+            "passes; the models that were found do not reach both ends. The true ends lie between "
+            "found and proved.",
+        )
     return ended
+
+
+def _search(
+    ended: _Ended, searches: list[Search], begin: Callable[[str], bool], clock: Clock
+) -> list[Search]:
+    """Share what is left of the time among searches; return those that it was too short for."""
+    cut: list[Search] = []
+    for k, (name, search) in enumerate(searches):
+        if not begin(name):
+            return cut + searches[k:]
+        end = clock.after(1.0 / (len(searches) - k))
+        _attempt(ended, f"The {name}", partial(search, end))
+        if end.over:
+            cut.append((name, search))
+    return cut
 
 
 def _attempt(ended: _Ended, name: str, step: Callable[[], None]) -> None:
@@ -343,9 +381,9 @@ def _budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon=epsilon, delta=delta)
 
 
-def _grid(epsilons: Iterable[float] | None, epsilon: float) -> list[float]:
+def _grid(epsilons: Iterable[float], epsilon: float) -> list[float]:
     try:
-        given = EPSILONS if epsilons is None else tuple(epsilons)
+        given = tuple(epsilons)
     except TypeError:
         raise InvalidInputError(f"epsilons is {epsilons!r}; pass a list of numbers") from None
     for value in given:

@@ -24,6 +24,12 @@ from pessimal.tolerances import STRICT
 
 ERROR = ZeroOne()
 
+REACHED = 1e-5
+"""A score this close to its bound has reached it: a budget of 0 leaves the root of rounding."""
+
+CALLS = 100
+"""For the ranges of all points: Ctrl-C and the clock are looked at between two of them."""
+
 
 @dataclass
 class End:
@@ -68,8 +74,10 @@ class Extremes:
         No member gives a validation point a score beyond.
     found_low, found_high : ndarray of shape (n,)
         Least and largest score among the members found.
+    asked : ndarray of bool of shape (n,)
+        Points whose range the set has been asked for, and answered in time.
     solved : ndarray of bool of shape (n,)
-        Points whose range is known exactly.
+        Points whose range is known exactly, which not every kind of set can say.
     """
 
     def __init__(
@@ -83,6 +91,7 @@ class Extremes:
         scores = reference.decision_function(X)
         self.predicted = np.where(scores > 0.0, 1.0, -1.0)
         self.found_low, self.found_high = scores.copy(), scores.copy()
+        self.asked = np.zeros(len(y), dtype=np.bool_)
         self.solved = np.zeros(len(y), dtype=np.bool_)
 
         def end(side: float) -> End:
@@ -118,19 +127,30 @@ class Extremes:
         Parameters
         ----------
         running : callable
-            Is told how far this is before each point, and says whether to go on.
+            Is told how far this is before each hundredth of the points, and says whether to go on.
         deadline : Deadline
-            When to give up on a point.
+            When to give up; points not asked for by then may be asked for again.
         """
         n = len(self.y)
-        while not self.solved.all() and running(f"score ranges, {self.solved.sum()} of {n} rows"):
-            waiting = self.undecided & ~self.solved
-            row = int(np.argmax(waiting if waiting.any() else ~self.solved))
-            found = self.members.score_range(self.X[row : row + 1], time_limit=deadline)
-            self.low[row], self.high[row] = found.low[0], found.high[0]
-            self.solved[row] = found.exact[0]
+        batch = math.ceil(n / CALLS)
+        while not self.asked.all() and running(f"score ranges, {self.asked.sum()} of {n} rows"):
+            first = self.undecided & ~self.asked
+            rows = np.flatnonzero(first if first.any() else ~self.asked)[:batch]
+            found = self.members.score_range(self.X[rows], time_limit=deadline)
+            self.low[rows] = np.maximum(self.low[rows], found.low)
+            self.high[rows] = np.minimum(self.high[rows], found.high)
             for model in found.models:
                 self._meet(self.here, model)
+            self.solved[rows] = found.exact
+            self.asked[rows] = found.exact
+            if deadline.over:
+                return
+            self.asked[rows] = True
+
+    @property
+    def reached(self) -> Mask:
+        """Points whose bounds are scores of members that were found, up to rounding."""
+        return self.solved | reached(self.low, self.found_low) & reached(self.high, self.found_high)
 
     @property
     def undecided(self) -> Mask:
@@ -143,6 +163,10 @@ class Extremes:
         bound = self._worst(k, self.y, self.members.loss, deadline)
         for end in self.worst_loss[: k + 1]:
             end.limit(bound)
+        # An error costs at least what a score of 0 does.
+        (at_zero,) = self.members.loss.of_scores(np.ones(1), np.zeros(1))
+        for end in self.worst_error[: k + 1]:
+            end.limit(self._whole_points(bound / at_zero))
 
     def find_worst_error(self, k: int, deadline: Deadline) -> None:
         """Search for the largest error at an ε of the grid."""
@@ -176,7 +200,7 @@ class Extremes:
     def _meet(self, k: int, model: Model) -> None:
         """Judge a member of the k-th set, which is a member of the larger ones."""
         scores = model.decision_function(self.X)
-        loss = self.members.loss.mean(self.y * scores, self.weight)
+        loss = float(self.weight @ self.members.loss.of_scores(self.y, scores))
         error = ERROR.mean(self.y * scores, self.weight)
         for later in (*self.best_loss[k:], *self.worst_loss[k:]):
             later.meet(loss, model)
@@ -191,21 +215,25 @@ class Extremes:
     def bound_by_ranges(self) -> None:
         """Bound everything as if every point could have its worst, or its best, score at once."""
         self._bound_losses(self.here, self.low, self.high)
-        _, largest_margin = _margins(self.y, self.low, self.high)
-        self.best_error.limit(ERROR.mean(largest_margin, self.weight))
-        least_agreement, _ = _margins(self.predicted, self.low, self.high)
-        self.discrepancy.limit(ERROR.mean(least_agreement, self.weight))
+        least_error, _ = self._means(ERROR, self.y, self.low, self.high)
+        self.best_error.limit(least_error)
+        _, most_changed = self._means(ERROR, self.predicted, self.low, self.high)
+        self.discrepancy.limit(most_changed)
 
     def _bound_losses(self, k: int, low: Vector, high: Vector) -> None:
-        least, largest = _margins(self.y, low, high)
-        loss = self.members.loss
+        least, largest = self._means(self.members.loss, self.y, low, high)
+        _, most_errors = self._means(ERROR, self.y, low, high)
         for j in range(k + 1):
-            self.best_loss[j].limit(loss.mean(largest, self.weight))
-            self.worst_loss[j].limit(loss.mean(least, self.weight))
-            self.worst_error[j].limit(ERROR.mean(least, self.weight))
+            self.best_loss[j].limit(least)
+            self.worst_loss[j].limit(largest)
+            self.worst_error[j].limit(most_errors)
+
+    def _means(self, loss: Loss, labels: Vector, low: Vector, high: Vector) -> tuple[float, float]:
+        """Return the mean losses of the best and of the worst score of each point."""
+        least, largest = loss.over_scores(labels, low, high)
+        return float(self.weight @ least), float(self.weight @ largest)
 
 
-def _margins(labels: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """Least and largest margin of each point, given those of its score."""
-    positive = labels > 0.0
-    return np.where(positive, low, -high), np.where(positive, high, -low)
+def reached(bounds: Vector, found: Vector) -> Mask:
+    """Return which bounds on scores have been found, up to rounding."""
+    return np.isclose(bounds, found, rtol=REACHED, atol=REACHED)

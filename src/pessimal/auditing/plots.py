@@ -45,14 +45,15 @@ def draw_losses(axes: Axes, report: AuditReport) -> None:
     if np.any(curve.worst_loss_bound > curve.worst_loss + OPTIMAL_GAP):
         ends = (curve.worst_loss, curve.worst_loss_bound)
         unproved = axes.fill_between(curve.epsilons, *ends, color=VERMILION, alpha=0.25)
-        unproved.set_label("not ruled out in time")
+        unproved.set_label("not ruled out in time" if report.stopped else "not ruled out")
     axes.plot(curve.epsilons, curve.worst_loss, "s-", color=VERMILION, label="worst model")
     axes.plot(curve.epsilons, curve.best_loss, "o-", color=BLUE, label="best model")
     axes.axhline(chosen.loss, color="black", linestyle="--", linewidth=1.0, label=chosen.name)
     axes.axvline(report.budget.epsilon, color=GREY, linestyle=":", linewidth=1.0)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("ε (share of the least training loss)")
-    axes.set_ylabel("validation loss (mean hinge)")
+    trained = "loss" if report.box is not None else "objective"
+    axes.set_xlabel(f"ε (share of the least training {trained})")
+    axes.set_ylabel(f"validation loss (mean {report.loss})")
     axes.set_title("Equally good in training")
     axes.legend(framealpha=0.8, edgecolor="none")
 

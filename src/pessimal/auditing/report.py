@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pessimal.auditing.extremes import reached
 from pessimal.auditing.text import as_html, as_text
 from pessimal.labels import Classes
 from pessimal.near_optimal.base import Extreme
@@ -29,7 +30,7 @@ class Curve:
     epsilons : ndarray of shape (n,)
         Increasing; δ is the same for all.
     best_loss, worst_loss, worst_loss_bound : ndarray of shape (n,)
-        Mean hinge loss on the validation data, attained, and the proved upper bound.
+        Mean loss on the validation data, attained, and the proved upper bound.
     worst_error, worst_error_bound : ndarray of shape (n,)
         Share of misclassified validation points, attained, and the proved upper bound.
     """
@@ -53,7 +54,7 @@ class ReferenceModel:
     coef, intercept : ndarray of shape (p,), float
         The score is ``X @ coef + intercept``.
     train_loss, loss : float
-        Mean hinge loss on the training and on the validation data.
+        What training minimises, on the training data, and the mean loss on the validation data.
     error : float
         Share of validation points with ``y·score < 0``.
     scores : ndarray of shape (n_val,)
@@ -76,7 +77,7 @@ class AuditReport:
     Attributes
     ----------
     best_loss, worst_loss : Extreme
-        Least and largest mean hinge loss on the validation data over all near-optimal models.
+        Least and largest mean loss on the validation data over all near-optimal models.
     best_error, worst_error : Extreme
         The same for the share of validation points with ``y·score < 0``.
     discrepancy : Extreme
@@ -85,18 +86,22 @@ class AuditReport:
     score_low, score_high : ndarray of shape (n_val,)
         No near-optimal model gives a validation point a score beyond these.
     found_low, found_high : ndarray of shape (n_val,)
-        Least and largest score among the near-optimal models that were found. They equal the
-        bounds unless the audit was stopped.
+        Least and largest score among the near-optimal models that were found. In a box they equal
+        the bounds unless the audit was stopped.
     curve : Curve
         Best and worst cases against ε.
     reference : ReferenceModel
         The model that was chosen: a training optimum, or the audited estimator.
     least_train_loss, train_limit : float
-        Least training loss in the box, and the largest one that counts as near-optimal.
+        Least of what training minimises, and the largest that counts as near-optimal: the mean
+        loss in the box, or the mean loss and the penalty of the audited estimator.
     budget : Budget
         ε and δ.
-    box : ndarray of shape (p,)
-        Limits on the sizes of the coefficients.
+    loss : str
+        The loss that training minimises and validation counts: "hinge" in a box, or "log", "squared
+        hinge" or "squared", as the audited estimator has it.
+    box : ndarray of shape (p,) or None
+        Limits on the sizes of the coefficients; None where the estimator's penalty limits them.
     n_train : int
         Number of training points.
     classes : tuple
@@ -109,7 +114,7 @@ class AuditReport:
         Names of the validation points, as given or numbered.
     stopped : bool
         Whether time, Ctrl-C or a failed program left something unknown: then found and proved
-        numbers may differ, and points may be `undecided`.
+        numbers may differ, and points may be `undecided`. Outside a box they may without.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -139,7 +144,8 @@ class AuditReport:
     least_train_loss: float
     train_limit: float
     budget: Budget
-    box: Vector = field(repr=False)
+    loss: str
+    box: Vector | None = field(repr=False)
     n_train: int
     classes: Classes
     labels: NDArray[Any] = field(repr=False)
@@ -165,6 +171,15 @@ class AuditReport:
         return np.asarray(possible & ~self.ambiguous)
 
     @property
+    def reached(self) -> Mask:
+        """Points whose bounds `score_low` and `score_high` are scores of models that were found."""
+        low, high = (
+            reached(self.score_low, self.found_low),
+            reached(self.score_high, self.found_high),
+        )
+        return np.asarray(low & high)
+
+    @property
     def ambiguity(self) -> float:
         """Share of the validation points on which near-optimal models were found to disagree."""
         return float(self.ambiguous.mean())
@@ -180,8 +195,8 @@ class AuditReport:
         loss = rounded_up(self.worst_loss.bound)
         n_errors = round(self.worst_error.bound * self.n_val)
         return (
-            f"No model that trains this well does worse than a mean hinge loss of {loss:.4f} and "
-            f"{n_errors} of {self.n_val} points wrong on your validation data."
+            f"No model that trains this well does worse than a mean {self.loss} loss of {loss:.4f} "
+            f"and {n_errors} of {self.n_val} points wrong on your validation data."
         )
 
     def to_frame(self) -> pd.DataFrame:

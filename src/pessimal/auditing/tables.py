@@ -5,9 +5,10 @@ A `Study` is the same data as a `TuningProblem` together with the names that a r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -20,14 +21,20 @@ from pessimal.problem import TuningProblem, Vector, feature_vector
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A box and its data, with the names of classes, features and validation points."""
+    """Data with the names of classes, features and validation points; labels are −1 and +1."""
 
     problem: TuningProblem
-    box: Vector
     classes: Classes
     labels: NDArray[Any]
     feature_names: tuple[str, ...]
     index: pd.Index
+
+    def boxed(self, box: ArrayLike) -> tuple[Study, Vector]:
+        """Return the study of the models of a box, and the box."""
+        limits = feature_vector("box", box, self.problem.n_features)
+        # A tuned box can be 0 everywhere, which leaves the constant models; a problem's cannot.
+        problem = replace(self.problem, upper=limits if limits.any() else np.ones_like(limits))
+        return replace(self, problem=problem), limits
 
 
 def read_study(
@@ -35,20 +42,17 @@ def read_study(
     y_train: ArrayLike,
     X_val: ArrayLike,
     y_val: ArrayLike,
-    box: ArrayLike,
     classes: Classes,
 ) -> Study:
-    """Validate data and box; keep the names of a pandas table."""
+    """Validate data; keep the names of a pandas table."""
     _require_same_columns(X_train, X_val)
-    data = (X_train, signs("y_train", y_train, classes), X_val, signs("y_val", y_val, classes))
-    limits = feature_vector("box", box, TuningProblem(*data).n_features)
-    # A tuned box can be 0 everywhere, which leaves the constant models; a problem's limits cannot.
-    problem = TuningProblem(*data, upper=limits if limits.any() else 1.0)
+    problem = TuningProblem(
+        X_train, signs("y_train", y_train, classes), X_val, signs("y_val", y_val, classes)
+    )
     numbered = [f"x{j}" for j in range(problem.n_features)]
     names = X_train.columns if isinstance(X_train, pd.DataFrame) else numbered
     return Study(
         problem=problem,
-        box=limits,
         classes=classes,
         labels=column("y_val", y_val),
         feature_names=tuple(map(str, names)),

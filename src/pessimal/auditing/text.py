@@ -13,14 +13,20 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 
+NEGLIGIBLE = 1e-4
+"""Smaller shares of the least objective are what any solver misses of it, and not worth a word."""
+
 _LONGEST = 100
 """Rows of a folded table; `AuditReport.to_frame` has them all."""
 
 
 def as_text(report: AuditReport) -> str:
     """Write the report in lines of at most 80 characters."""
+    rows = table(report)
+    first = max(len(name) for name, *_ in rows)
+    other = (WIDTH - first) // (len(rows[0]) - 1)
     columns = [
-        f"{name:<18}" + "".join(f"{cell:>12}" for cell in cells) for name, *cells in table(report)
+        f"{name:<{first}}" + "".join(f"{cell:>{other}}" for cell in cells) for name, *cells in rows
     ]
     sentences = [*findings(report), report.guarantee, *(f"Note: {note}" for note in report.notes)]
     return "\n\n".join(
@@ -36,7 +42,16 @@ def as_html(report: AuditReport) -> str:
     """Lead with the guarantee, then the numbers; fold the points and the models away."""
     points = report.to_frame().assign(low=report.found_low, high=report.found_high)
     models = (report.best_loss, report.reference, report.worst_loss)
-    weights = zip(report.feature_names, report.box, *(model.coef for model in models), strict=True)
+    weights = zip(report.feature_names, *(model.coef for model in models), strict=True)
+    coefficients: list[tuple[str, ...]] = [
+        ("feature", "best loss", "chosen", "worst loss"),
+        *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
+        ("intercept", *(f"{model.intercept:.4g}" for model in models)),
+    ]
+    if report.box is not None:
+        limits = ("box", *(f"{limit:.4g}" for limit in report.box), "")
+        columns = zip(coefficients, limits, strict=True)
+        coefficients = [(name, limit, *values) for (name, *values), limit in columns]
     return render(
         "templates/audit.html.j2",
         guarantee=report.guarantee,
@@ -49,11 +64,7 @@ def as_html(report: AuditReport) -> str:
                 for name, label, low, high, _ in points[report.ambiguous].itertuples(name=None)
             ),
         ],
-        coefficients=[
-            ("feature", "box", "best loss", "chosen", "worst loss"),
-            *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
-            ("intercept", "", *(f"{model.intercept:.4g}" for model in models)),
-        ],
+        coefficients=coefficients,
         notes=(scope(report), *report.notes),
         longest=_LONGEST,
     )
@@ -61,12 +72,23 @@ def as_html(report: AuditReport) -> str:
 
 def scope(report: AuditReport) -> str:
     """Say which models are audited, and on what."""
+    budget, least = report.budget, report.least_train_loss
+    if report.box is not None:
+        models = (
+            f"with coefficients in the box and a mean {report.loss} loss of at most "
+            f"{report.train_limit:.4f} in training (least possible {least:.4f}, "
+            f"epsilon {budget.epsilon:g}, delta {budget.delta:.4g})"
+        )
+    else:
+        missed = f" and delta {budget.delta:.4g}" if budget.delta > NEGLIGIBLE * least else ""
+        models = (
+            f"with a training objective (mean {report.loss} loss plus penalty) of at most "
+            f"{report.train_limit:.4f}: {100.0 * budget.epsilon:g} %{missed} above the least "
+            f"possible, {least:.4f}"
+        )
     return (
-        "Audit of all linear models with coefficients in the box and a mean hinge loss of at most "
-        f"{report.train_limit:.4f} in training (least possible {report.least_train_loss:.4f}, "
-        f"epsilon {report.budget.epsilon:g}, delta {report.budget.delta:.4g}). "
-        f"{report.n_train} training points, {report.n_val} validation points, "
-        f"{len(report.feature_names)} features."
+        f"Audit of all linear models {models}. {report.n_train} training points, {report.n_val} "
+        f"validation points, {len(report.feature_names)} features."
     )
 
 
@@ -76,7 +98,13 @@ def table(report: AuditReport) -> list[tuple[str, ...]]:
         ("on validation data", "at least", "best", "chosen", "worst", "at most")
     ]
     for name, form, best, chosen, worst in (
-        ("mean hinge loss", ".4f", report.best_loss, report.reference.loss, report.worst_loss),
+        (
+            f"mean {report.loss} loss",
+            ".4f",
+            report.best_loss,
+            report.reference.loss,
+            report.worst_loss,
+        ),
         ("error", ".1%", report.best_error, report.reference.error, report.worst_error),
     ):
         low, high = (best.bound, best.value), (worst.value, worst.bound)

@@ -21,11 +21,21 @@ def audit(
         typer.Option(
             metavar="NUMBER",
             callback=options.positive,
-            help="Audit all models with weights of standardised features up to this size, instead "
-            "of a logistic regression and its equals.",
+            help="Audit all models with weights of standardised features up to this size, by hinge "
+            "loss, instead of those that train like a logistic regression.",
         ),
     ] = None,
-    epsilon: options.Epsilon = 0.0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0.0,
+            callback=options.number,
+            show_default="0.05, and 0 with --box",
+            help="A model trains well when its training objective is at most (1 + epsilon) times "
+            "the least, plus delta.",
+        ),
+    ] = None,
     delta: options.Delta = 0.0,
     missing: options.Missing = "drop",
     text: options.Text = "refuse",
@@ -38,9 +48,9 @@ def audit(
     """Find the worst model that trains as well as yours.
 
     Half of the rows train, the other half validates. Without --box a logistic regression is fitted
-    to the training rows and audited together with all linear models that are no larger and train
-    no worse. Ctrl-C ends the audit and keeps what was found by then. The exit code is 3 when the
-    time limit or Ctrl-C left something unknown.
+    to the training rows and audited together with all linear models that train about as well, by
+    what logistic regression minimises: log loss and penalty. Ctrl-C ends the audit and keeps what
+    was found by then. The exit code is 3 when the time limit or Ctrl-C left something unknown.
 
     Example: pessimal audit patients.csv --target outcome --report audit.html
     """
@@ -97,6 +107,7 @@ def _content(report: AuditReport) -> dict[str, Any]:
         "n_val": report.n_val,
         "least_train_loss": report.least_train_loss,
         "train_limit": report.train_limit,
+        "loss": report.loss,
         "chosen": {"name": report.reference.name, "loss": report.reference.loss},
         "classes": report.classes,
         "rows": points.to_dict("records"),

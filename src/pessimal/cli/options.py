@@ -9,7 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 
-def _number(value: float | None) -> float | None:
+def number(value: float | None) -> float | None:
+    """Refuse what is not a finite number."""
     # The limits of an option let "nan" and "inf" through.
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a finite number.")
@@ -52,7 +53,7 @@ Epsilon: TypeAlias = Annotated[
     typer.Option(
         metavar="NUMBER",
         min=0.0,
-        callback=_number,
+        callback=number,
         help="A model trains well when its loss is at most (1 + epsilon) times the least, "
         "plus delta.",
     ),
@@ -62,7 +63,7 @@ Delta: TypeAlias = Annotated[
     typer.Option(
         metavar="NUMBER",
         min=0.0,
-        callback=_number,
+        callback=number,
         help="See epsilon. Where the training rows can be fitted without loss, only delta counts.",
     ),
 ]

@@ -52,6 +52,15 @@ class Loss(ABC):
         """Return the mean under weights that sum to 1."""
         return float(weight @ self.value(margins))
 
+    def of_scores(self, labels: Vector, scores: Vector) -> Vector:
+        """Return the loss of each score of points with labels −1 and +1."""
+        return self.value(labels * scores)
+
+    def over_scores(self, labels: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        """Return the least and the largest loss of each point with scores between two."""
+        ends = self.of_scores(labels, low), self.of_scores(labels, high)
+        return np.minimum(*ends), np.maximum(*ends)
+
 
 def find_loss(loss: str | Loss) -> Loss:
     """Return a loss by its name; one that is given is returned as it is.

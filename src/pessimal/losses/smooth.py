@@ -72,6 +72,15 @@ class Squared(SmoothLoss):
         two = self.second(margins)
         return two, two
 
+    def of_scores(self, labels: Vector, scores: Vector) -> Vector:
+        """Return the squared distances of scores from their labels."""
+        return self.value(scores - labels)
+
+    def over_scores(self, labels: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        """Return the ends: the least is at the score nearest to the label."""
+        _, largest = super().over_scores(labels, low, high)
+        return self.of_scores(labels, np.clip(labels, low, high)), largest
+
 
 class Logistic(SmoothLoss):
     """``log(1 + exp(−margin))``: logistic regression."""

@@ -20,6 +20,18 @@ from pessimal.tolerances import OPTIMAL_GAP
 # In inches: a phone shows a figure of this width as a whole, and its letters can be read.
 _WIDTH = 5.6
 
+_LOSSES = {
+    "hinge": "The hinge loss of a row is 0 when its score is on the right side of 0 by at least 1, "
+    "it is 1 at a score of 0, and it grows from there on the wrong side.",
+    "log": "The log loss of a row is minus the logarithm of the probability that the model gives "
+    "its true class: near 0 when that is near 1, 0.69 at even odds, 2.3 at one in ten.",
+    "squared hinge": "The squared hinge loss of a row is 0 when its score is on the right side of "
+    "0 by at least 1, it is 1 at a score of 0 and 4 at a score of 1 on the wrong side.",
+    "squared": "The squared loss of a row is the squared distance of its score from 1 or −1, which "
+    "stand for the two classes; it is 1 at a score of 0.",
+}
+"""What a loss says of a row."""
+
 # Best, chosen and worst model: mark, size and colour.
 _MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 
@@ -27,12 +39,13 @@ _MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
     """Write the page of an audit to a file; `data` is what to call the table."""
     guaranteed, *others = audit_sections(report, (scope(report),))
+    limited = "box" if report.box is not None else "training"
     sections = [
         guaranteed,
-        *([Section("Rows, columns and box", report.notes)] if report.notes else []),
+        *([Section(f"Rows, columns and {limited}", report.notes)] if report.notes else []),
         *others,
         coefficients(report, report.feature_names, report.reference.name, report.reference.coef),
-        computed({"data": data}),
+        computed(report, {"data": data}),
     ]
     write_page(path, f"Audit of {data}", report.guarantee, sections)
 
@@ -52,9 +65,7 @@ def _guaranteed(report: AuditReport, opening: Sequence[str]) -> Section:
     shown = Table(
         "guarantee",
         "The models that count, on the validation rows. Best and worst were found; no model that "
-        "counts is below “at least” or above “at most”. The hinge loss of a row is 0 when its "
-        "score is on the right side of 0 by at least 1, it is 1 at a score of 0, and it grows from "
-        "there on the wrong side.",
+        f"counts is below “at least” or above “at most”. {_LOSSES[report.loss]}",
         frame,
     )
     paragraphs = (*opening, _how_exact(report), *findings(report))
@@ -70,10 +81,11 @@ def _how_exact(report: AuditReport) -> str:
             "The guarantee cannot be better: up to rounding, one of these models has this loss, "
             "and one has this many rows wrong."
         )
+    remedy = " A longer time limit narrows the gap, as a rule." if report.stopped else ""
     return (
         "The guarantee is what was proved, and may be too cautious: the worst that was found is a "
-        f"mean hinge loss of {loss.value:.4f} and {found} of {n} rows wrong, and the truth lies "
-        "between. A longer time limit narrows the gap, as a rule."
+        f"mean {report.loss} loss of {loss.value:.4f} and {found} of {n} rows wrong, and the truth "
+        f"lies between.{remedy}"
     )
 
 
@@ -96,7 +108,8 @@ def _against_epsilon(report: AuditReport) -> Section:
     plot = Plot(
         "losses",
         "Validation loss of the best and the worst model that counts, against ε. The dotted line "
-        "is the ε asked for; shading above the worst model is what time did not allow to exclude.",
+        "is the ε asked for; shading above the worst model is what could not be excluded"
+        f"{' in time' if report.stopped else ''}.",
         draw,
     )
     shares = np.stack([curve.worst_error, curve.worst_error_bound])
@@ -139,7 +152,7 @@ def _scores(report: AuditReport) -> Section:
     plot = Plot("scores", "Range of the score of every validation row.", draw)
     unknown = int(report.undecided.sum())
     every, some = "every score of a model that counts", "the scores of the models that were found"
-    spans = some if report.stopped else every
+    spans = every if report.reached.all() else some
     text = (
         f"A score above 0 says {positive!s}, one below 0 {negative!s}. The bar of a row spans "
         f"{spans}. Where it crosses 0, equally good models disagree on the class, and the row "
@@ -154,7 +167,7 @@ def _scores(report: AuditReport) -> Section:
 def coefficients(
     report: AuditReport, names: Sequence[str], chosen: str, coef: Vector, note: str = ""
 ) -> Section:
-    """Show the coefficients of the best, a chosen and the worst model inside their box."""
+    """Show the coefficients of the best, a chosen and the worst model, inside their box if any."""
     box, best, worst = report.box, report.best_loss, report.worst_loss
     models = {"best loss": best.coef, chosen: coef, "worst loss": worst.coef}
 
@@ -165,7 +178,8 @@ def coefficients(
         axes.use_sticky_edges = False
         axes.margins(y=0.5 / len(names))
         place = np.arange(len(names))
-        axes.barh(place, 2 * box, left=-box, color=GREY, alpha=0.2, height=0.7, label="box")
+        if box is not None:
+            axes.barh(place, 2 * box, left=-box, color=GREY, alpha=0.2, height=0.7, label="box")
         # Of different sizes, to be told apart where they meet.
         for (name, shown), (mark, size, color) in zip(models.items(), _MARKS, strict=True):
             (line,) = axes.plot(shown, place, mark, color=color, fillstyle="none")
@@ -179,16 +193,19 @@ def coefficients(
         figure.legend(loc="outside upper center", ncols=2, frameon=False)
         return figure
 
-    plot = Plot("coefficients", "Coefficients inside their box.", draw)
-    numbers = Table(
-        "coefficients",
-        "The same in numbers; the box limits the size of a coefficient.",
-        pd.DataFrame({"feature": names, "box": box, **models}),
+    if box is not None:
+        shown, limits = "Coefficients inside their box.", {"box": box}
+        told = "The same in numbers; the box limits the size of a coefficient."
+    else:
+        shown, limits, told = "Coefficients of these models.", {}, "The same in numbers."
+    plot = Plot("coefficients", shown, draw)
+    frame = pd.DataFrame({"feature": names, **limits, **models})
+    return Section(
+        "Coefficients", (note,) if note else (), (plot, Table("coefficients", told, frame))
     )
-    return Section("Coefficients", (note,) if note else (), (plot, numbers))
 
 
-def computed(facts: Mapping[str, object]) -> Section:
+def computed(report: AuditReport, facts: Mapping[str, object]) -> Section:
     """Say how the numbers of a page were computed."""
     rows = {**facts, **describe_environment()}
     frame = pd.DataFrame({"item": list(rows), "value": pd.Series(rows.values(), dtype=object)})
@@ -196,6 +213,10 @@ def computed(facts: Mapping[str, object]) -> Section:
         "The least loss and the range of every score are linear programs, the number of errors is "
         "a mixed-integer program; HiGHS solves them. The worst loss is found by a branch and bound "
         "of the package. All bounds are proved."
+        if report.box is not None
+        else "The models that count are a convex set. The best of them is found by convex "
+        "optimisation, the worst by ascent; what no model passes is bounded by ellipsoids that "
+        "hold the set and by a branch and bound of the package. All bounds are proved."
     )
     versions = Table("computed", "Settings and versions.", frame)
     return Section("How it was computed", (text,), (versions,))

@@ -23,7 +23,7 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
         _limits(run),
         _certificate(run),
         Section("Rows and columns", (words.rows_used(run), *run.notes)),
-        computed({"data": data, **run.model.facts}),
+        computed(run.audit, {"data": data, **run.model.facts}),
     ]
     title = f"{run.settings.view.capitalize()} tuning on {data}"
     write_page(path, title, run.model.guarantee, sections)

@@ -1,7 +1,7 @@
 """Audit on a table from end to end, as the command line does.
 
 The rows are split in two halves, one to train and one to validate, and standardised by the first.
-Audited are a logistic regression of the training rows with all its equals, or all models of a box.
+Audited are all models that train about as well as a logistic regression, or all models of a box.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def audit_table(
     table: Labelled,
     *,
     box: float | None = None,
-    epsilon: float = 0.0,
+    epsilon: float | None = None,
     delta: float = 0.0,
     missing: Missing = "drop",
     text: Text = "refuse",
@@ -44,7 +44,10 @@ def audit_table(
     table : Labelled
     box : float, optional
         Largest weight of a standardised feature; None to audit a logistic regression.
-    epsilon, delta, time_limit
+    epsilon : float, optional
+        How much worse than the best a model may train, as a share; by default 0.05 for a logistic
+        regression and 0 in a box.
+    delta, time_limit
         As in `pessimal.audit`; `delta` with a box only.
     missing, text
         As in `Settings`.
@@ -84,5 +87,5 @@ def audit_table(
         model.classes_ = np.array(table.classes, dtype=object)
         report = audit_estimator(model, *data, epsilon, epsilons, time_limit, verbose)
     else:
-        report = audit(*data, box, epsilon, delta, epsilons, time_limit, verbose)
+        report = audit(*data, box, epsilon or 0.0, delta, epsilons, time_limit, verbose)
     return replace(report, notes=(*table.notes, *encoder.notes, *rows.notes, *report.notes))
