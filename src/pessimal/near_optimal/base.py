@@ -148,8 +148,8 @@ class NearOptimalSet(ABC):
     def of(
         cls,
         estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         budget: Budget,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -175,8 +175,8 @@ class NearOptimalSet(ABC):
     @abstractmethod
     def worst(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         loss: str | Loss | None = None,
         *,
         time_limit: TimeLimit = None,
@@ -187,8 +187,8 @@ class NearOptimalSet(ABC):
     @abstractmethod
     def best(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         loss: str | Loss | None = None,
         *,
         time_limit: TimeLimit = None,
@@ -208,8 +208,8 @@ class NearOptimalSet(ABC):
 
 def near_optimal_set(
     estimator: Any,
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: Any = None,
     *,
     epsilon: float = 0.0,
     delta: float = 0.0,
@@ -225,7 +225,9 @@ def near_optimal_set(
         of scikit-learn, fitted or not; or a fitted `OptimisticSVC`, `PessimisticSVC` or
         `PessimisticSVCCV`.
     X, y : array-like of shape (n, p), array-like of shape (n,)
-        The training data.
+        The training data. For scikit-learn's estimators they may also be sparse, arrays or data
+        frames of Dask, or blocks: X anything that yields tuples (X, y) or (X, y, sample_weight)
+        each time it is iterated over, and no y. Memory is then that of a block.
     epsilon, delta : float
         How much worse than the best a member may train: relative and absolute.
     sample_weight : array-like of shape (n,), optional

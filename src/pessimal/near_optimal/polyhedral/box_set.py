@@ -66,8 +66,8 @@ class BoxSet(NearOptimalSet):
     def of(
         cls,
         estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         budget: Budget,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -122,8 +122,8 @@ class BoxSet(NearOptimalSet):
 
     def worst(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         loss: str | Loss | None = None,
         *,
         time_limit: TimeLimit = None,
@@ -135,8 +135,8 @@ class BoxSet(NearOptimalSet):
 
     def best(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         loss: str | Loss | None = None,
         *,
         time_limit: TimeLimit = None,

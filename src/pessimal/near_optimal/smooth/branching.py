@@ -9,7 +9,7 @@ and the slabs join the S-lemma as ``(v·d − low)(high − v·d) ≥ 0`` with m
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
@@ -22,7 +22,7 @@ from pessimal.near_optimal.smooth.relaxation import Moments, Relaxation, tighten
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.problem import Matrix, Vector
 
-ROUNDS = 25
+ROUNDS = 8
 """Of the relaxation in a node."""
 
 SAME = 0.9
@@ -106,11 +106,14 @@ class Part(Relaxation):
     """The relaxation of a worst case over the part of the set between slabs."""
 
     slabs: tuple[Slab, ...] = ()
+    multipliers: list[Vector] = field(default_factory=list)
 
     def at(self, moments: Moments) -> Largest:
         """Bound the mean loss with the parabolas that are best for some moments."""
         below, above = self.quadratics(moments)
-        return _largest_between(above, below, self.slabs)
+        found, multipliers = _largest_between(above, below, self.slabs, self.multipliers[-1:])
+        self.multipliers.append(multipliers)
+        return found
 
 
 def branch(
@@ -170,8 +173,13 @@ def _child(
     return Node(slabs, part, min(node.bound, found.bound), found.moments)
 
 
-def _largest_between(above: Quadratic, below: Quadratic, slabs: tuple[Slab, ...]) -> Largest:
-    """Maximise a quadratic where another is at most 0, between slabs, by the S-lemma."""
+def _largest_between(
+    above: Quadratic, below: Quadratic, slabs: tuple[Slab, ...], before: list[Vector]
+) -> tuple[Largest, Vector]:
+    """Maximise a quadratic where another is at most 0, between slabs, by the S-lemma.
+
+    Return also the logarithms of the multipliers; `before` may hold those to begin with.
+    """
     V = np.array([slab.direction for slab in slabs])
     low, high = (np.array([getattr(slab, end) for slab in slabs]) for end in ("low", "high"))
 
@@ -195,13 +203,15 @@ def _largest_between(above: Quadratic, below: Quadratic, slabs: tuple[Slab, ...]
 
     lead = float(eigh(above.curvature, below.curvature, eigvals_only=True)[-1])
     start = np.append(np.log(1.05 * max(lead, 1e-9)), np.log(1e-3 / np.square(high - low)))
+    starts = [start, *(x for x in before if value(x)[0] < NO_BOUND)]
+    start = min(starts, key=lambda x: value(x)[0])
     found = minimize(
         value,
         start,
         jac=True,
         method="L-BFGS-B",
         bounds=[(-25.0, 40.0)] * len(start),
-        options={"maxiter": 100},
+        options={"maxiter": 25},
     )
     bounds = [above.value + dual_value(*terms(x)) for x in (start, found.x)]
     x = found.x if bounds[1] <= bounds[0] else start
@@ -210,4 +220,4 @@ def _largest_between(above: Quadratic, below: Quadratic, slabs: tuple[Slab, ...]
         point = cho_solve(cho_factor(matrix, lower=True), h)
     except np.linalg.LinAlgError:
         point = np.zeros_like(h)
-    return Largest(np.asarray(point), min(bounds), float(np.exp(x[0])))
+    return Largest(np.asarray(point), min(bounds), float(np.exp(x[0]))), x

@@ -170,6 +170,28 @@ class Weighted:
         return self.first.expansion(u) + self.second.expansion(u).times(self.multiple)
 
 
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """A function less a linear one."""
+
+    function: Function
+    slope: Vector
+
+    def value(self, u: Vector) -> float:
+        """Return the difference."""
+        return self.function.value(u) - float(self.slope @ u)
+
+    def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
+        """Return the difference and its slope in a direction."""
+        value, slope = self.function.slope_along(u, direction)
+        return value - float(self.slope @ u), slope - float(self.slope @ direction)
+
+    def expansion(self, u: Vector) -> Quadratic:
+        """Return its parabola."""
+        at = self.function.expansion(u)
+        return Quadratic(at.value - float(self.slope @ u), at.slope - self.slope, at.curvature)
+
+
 def solve(matrix: Matrix, right: Vector) -> Vector:
     """Solve with a positive definite matrix, or say why it is none."""
     try:

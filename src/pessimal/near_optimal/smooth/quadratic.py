@@ -75,7 +75,8 @@ def largest(objective: Quadratic, region: Quadratic) -> Largest:
 
     def bound(multiplier: float) -> float:
         h = a - multiplier * r
-        return float(-multiplier * c + 0.5 * np.sum(h * h / (multiplier - theta)))
+        with np.errstate(over="ignore"):  # next to the pole
+            return float(-multiplier * c + 0.5 * np.sum(h * h / (multiplier - theta)))
 
     multiplier = _least(bound, pole, a, r, c)
     point = basis @ _maximiser(multiplier, theta, a, r, c)

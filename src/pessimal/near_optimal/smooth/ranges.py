@@ -21,10 +21,11 @@ from functools import partial
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import brentq
 
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
-from pessimal.near_optimal.smooth.objective import MeanLoss, Objective
+from pessimal.near_optimal.smooth.objective import MeanLoss, Objective, Tilted, newton
 from pessimal.near_optimal.smooth.quadratic import Quadratic, reach
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
@@ -46,6 +47,11 @@ CLOSE = 1e-7
 
 TOO_FAR = 3.0
 """Times the budget by which a step may pass it and still be a step towards the boundary."""
+
+MOST = 60.0
+"""Largest logarithm of a multiplier that is tried."""
+
+TINY = float(np.finfo(float).tiny)
 
 OUTWARDS = 1e-9
 """Share of a width that is added for rounding."""
@@ -119,6 +125,7 @@ class Supports:
     ) -> None:
         mean = objective.mean
         assert isinstance(mean, MeanLoss)
+        self.objective, self.trained = objective, trained
         self.loss, self.limits, self.value = mean.loss, limits, optimum.value
         self.factor = cholesky(optimum.curvature, lower=True)
         # Coordinates in which the Hessian is the identity: z·d = (L⁻¹z)·(Lᵀd).
@@ -149,7 +156,7 @@ class Supports:
     def _some(self, q: Matrix, deadline: Deadline, close: float) -> Furthest:
         """Treat some directions, the columns of q, at once."""
         outer, inner = self.limits
-        size2 = np.maximum(np.square(q).sum(axis=0), np.finfo(float).tiny)
+        size2 = np.maximum(np.square(q).sum(axis=0), TINY)
         bound, found = reach(q.T, self.region)[1], np.zeros(q.shape[1])
         models, before = np.zeros_like(q), np.zeros_like(q)
         step = q * np.sqrt(2.0 * max(0.0, outer - self.value) / size2)
@@ -165,8 +172,7 @@ class Supports:
             usable = (value <= far) & (multiple > 0.0)
             G, multiple = np.where(usable, G, p), np.where(usable, multiple, 1.0)
             rest, reached = p - G / multiple, (p * D).sum(axis=0)
-            beyond = reach(rest.T, self.region)[1] - (rest * D).sum(axis=0)
-            bounds = reached + (outer - value) / multiple + beyond + OUTWARDS * np.abs(reached)
+            bounds = self._limit(p, D, value, G)
             bound[active] = np.minimum(bound[active], np.where(usable, bounds, np.inf))
             member = usable & (value <= inner) & (reached > found[active])
             found[active[member]] = reached[member]
@@ -181,6 +187,53 @@ class Supports:
             keep = bound[active] - found[active] > close * np.abs(bound[active])
             active, before, step = active[keep], before[:, keep], step[:, keep]
         return Furthest(bound, found, models)
+
+    def slowly(self, Z: Matrix, known: Furthest, deadline: Deadline) -> Furthest:
+        """Find what the common Hessian was too far off for, a row at a time by its own."""
+        bound, found, models = known.bound.copy(), known.found.copy(), known.models.copy()
+        for k in np.flatnonzero(bound - found > CLOSE * np.abs(bound)):
+            if deadline.over:
+                break
+            for d in self._path(Z[k]):
+                at = self._white(Z[k][:, None])
+                value, G = self._gradients((self.factor.T @ d)[:, None])
+                limit = self._limit(at, (self.factor.T @ d)[:, None], value, G)
+                bound[k] = min(bound[k], float(limit[0]))
+                if value[0] <= self.limits[1] and Z[k] @ d > found[k]:
+                    found[k], models[k] = Z[k] @ d, d
+        return Furthest(bound, found, models)
+
+    def _path(self, z: Vector) -> list[Vector]:
+        """Return models along the multiplier of the budget, closer and closer to the boundary."""
+        met: list[Vector] = [np.zeros(len(z))]
+
+        def excess(logarithm: float) -> float:
+            tilted = Tilted(self.objective, float(np.exp(logarithm)) * z)
+            met.append(newton(tilted, self.trained + met[-1]) - self.trained)
+            return self.objective.value(self.trained + met[-1]) - self.limits[1]
+
+        # What it would be if R were its parabola at the trained model.
+        size = max(float(np.linalg.norm(self._white(z))), TINY)
+        low = high = 0.5 * float(np.log(2.0 * max(self.limits[0] - self.value, TINY))) - np.log(
+            size
+        )
+        while excess(high) < 0.0 and high < MOST:
+            low, high = high, high + 1.0
+        while excess(low) > 0.0 and low > -MOST:
+            low, high = low - 1.0, low
+        if low < high:
+            brentq(excess, low, high, xtol=1e-9, rtol=1e-12)
+        return met[1:]
+
+    def _limit(self, q: Matrix, D: Matrix, value: Vector, G: Matrix) -> Vector:
+        """Bound q·d over the set from the values and gradients of R at models D."""
+        along = (G * q).sum(axis=0) / np.maximum(np.square(q).sum(axis=0), TINY)
+        multiple = np.where(along > 0.0, along, 1.0)
+        rest, reached = q - G / multiple, (q * D).sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            beyond = reach(rest.T, self.region)[1] - (rest * D).sum(axis=0)
+            limit = reached + (self.limits[0] - value) / multiple + beyond
+        return np.where(np.isfinite(limit), limit + OUTWARDS * np.abs(reached), np.inf)
 
     def _gradients(self, D: Matrix) -> tuple[Vector, Matrix]:
         """Return R and its gradient at many models."""

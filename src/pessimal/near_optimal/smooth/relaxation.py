@@ -59,29 +59,25 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The quadratic below (side −1) or above the mean loss of rows that is best for moments.
+    """A quadratic below or above a function of rows, the best of its kind for given moments.
 
     Attributes
     ----------
     rows : Rows
         With their ranges.
-    loss : SmoothLoss
-    trained : ndarray
-        The model that ranges and moments are relative to.
-    side : float
+    part : callable
+        Makes the quadratic of moments and a block.
     penalty : Quadratic, optional
-        What is added to the mean loss, around the trained model.
+        What is added, around the trained model.
     """
 
     rows: Rows
-    loss: SmoothLoss
-    trained: Vector
-    side: float
+    part: Callable[[Moments, Block], Quadratic]
     penalty: Quadratic | None = None
 
     def at(self, moments: Moments) -> Quadratic:
         """Return the quadratic, around the trained model."""
-        total = self.rows.total(partial(envelope, self.loss, self.trained, moments, self.side))
+        total = self.rows.total(partial(self.part, moments))
         return total if self.penalty is None else total + self.penalty
 
 
@@ -169,7 +165,7 @@ def _empty(block: Block) -> bool:
 
 
 def envelope(
-    loss: SmoothLoss, trained: Vector, moments: Moments, side: float, block: Block
+    loss: SmoothLoss, side: float, trained: Vector, moments: Moments, block: Block
 ) -> Quadratic:
     """Sum the parabolas of rows, below their losses (side −1) or above, best for some moments.
 
@@ -181,9 +177,7 @@ def envelope(
     """
     margins = block.margins(trained)
     low, high = block.low, block.high
-    mean = np.clip(block.Z @ moments.mean, low, high)
-    second = ((block.Z @ moments.second) * block.Z).sum(axis=1)
-    variance = np.clip(second - mean * mean, 0.0, (mean - low) * (high - mean))
+    mean, variance = block.moments(moments.mean, moments.second)
     contacts = [
         mean,
         mean + variance / np.maximum(mean - low, TINY),

@@ -57,6 +57,13 @@ class Block:
         scaled = self.Z * np.sqrt(self.weight * curvature)[:, None]
         return np.asarray(scaled.T @ scaled)
 
+    def moments(self, mean: Vector, second: Matrix) -> tuple[Vector, Vector]:
+        """Return mean and variance of ``z·d`` under moments of d, as far as the ranges allow."""
+        average = np.clip(self.Z @ mean, self.low, self.high)
+        square = ((self.Z @ second) * self.Z).sum(axis=1)
+        most = (average - self.low) * (self.high - average)
+        return average, np.clip(square - average * average, 0.0, most)
+
     def within(self, low: Vector, high: Vector) -> Block:
         """Return the block with ranges narrowed; 0, the trained model, stays in them."""
         return replace(

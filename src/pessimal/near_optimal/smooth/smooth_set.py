@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step, find_loss
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.smooth.branching import branch
+from pessimal.near_optimal.smooth.counting import count_above
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
 from pessimal.near_optimal.smooth.objective import (
     Function,
@@ -38,7 +40,13 @@ from pessimal.near_optimal.smooth.objective import (
 )
 from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
 from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
-from pessimal.near_optimal.smooth.relaxation import ROUNDS, Envelope, Relaxation, tightened
+from pessimal.near_optimal.smooth.relaxation import (
+    ROUNDS,
+    Envelope,
+    Relaxation,
+    envelope,
+    tightened,
+)
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.near_optimal.smooth.source import Source, read_features
 from pessimal.problem import Budget, Mask, Matrix, Vector
@@ -61,11 +69,44 @@ NEAR = 1e-3
 ATTAINED = 1e-6
 """Share of a score to which a member must attain an end of its range for it to be exact."""
 
-NODES = 200
+NODES = 50
 """Of the branch and bound, unless another limit is given."""
+
+WHOLE = 1e-6
+"""How far a bound on a number of points may be above a whole one."""
 
 STARTS = 3
 """Models of the relaxation from which the ascent begins anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The mean of a smooth loss over rows, to be bounded from above."""
+
+    mean: Function
+    rows: Rows
+    loss: SmoothLoss
+    trained: Vector
+
+    def above(self, rows: Rows) -> Envelope | Quadratic:
+        """Return what lies above it on rows with ranges."""
+        if isinstance(self.mean, Parabola):
+            return self.mean.expansion(self.trained)
+        return Envelope(rows, partial(envelope, self.loss, 1.0, self.trained))
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The share of rows below a threshold (side −1) or above it, to be bounded from above."""
+
+    rows: Rows
+    threshold: float
+    side: float
+    trained: Vector
+
+    def above(self, rows: Rows) -> Envelope:
+        """Return what lies above it on rows with ranges."""
+        return Envelope(rows, partial(count_above, self.threshold, self.side, self.trained))
 
 
 class SmoothSet(NearOptimalSet):
@@ -92,8 +133,8 @@ class SmoothSet(NearOptimalSet):
     def of(
         cls,
         estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         budget: Budget,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -128,8 +169,8 @@ class SmoothSet(NearOptimalSet):
 
     def worst(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         loss: str | Loss | None = None,
         *,
         time_limit: TimeLimit = None,
@@ -144,17 +185,19 @@ class SmoothSet(NearOptimalSet):
         smooth = _smooth(judge)
         rows = self.problem.encoded(points, smooth)
         mean = mean_loss(rows, smooth, self.u)
-        u = self._ascend(mean, self.u)
+        u = self._ascend(mean, self.u, deadline)
         nodes = NODES if node_limit is None else node_limit
-        bound, starts = self._bound(mean, rows, smooth, u, nodes, deadline)
-        u = max([u, *(self._ascend(mean, start) for start in starts)], key=mean.value)
+        bound, starts = self._bound(
+            Judged(mean, rows, smooth, self.u), mean.value(u), u, nodes, deadline
+        )
+        u = max([u, *(self._ascend(mean, start, deadline) for start in starts)], key=mean.value)
         value = mean.value(u)
         return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
 
     def best(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         loss: str | Loss | None = None,
         *,
         time_limit: TimeLimit = None,
@@ -167,7 +210,7 @@ class SmoothSet(NearOptimalSet):
             return self._count(points, judge, 1.0, deadline)
         smooth = _smooth(judge)
         mean = mean_loss(self.problem.encoded(points, smooth), smooth, self.u)
-        u = self._descend(mean)
+        u = self._descend(mean, deadline)
         value = mean.value(u)
         bound = max(0.0, self._dual_bound(mean, u))
         return Extreme(value, min(value, bound), value, self._model(u))
@@ -266,64 +309,59 @@ class SmoothSet(NearOptimalSet):
 
     def _bound(
         self,
-        mean: Function,
-        rows: Rows,
-        loss: SmoothLoss,
+        judged: Judged | Counted,
+        value: float,
         u: Vector,
         nodes: int,
         deadline: Deadline,
     ) -> tuple[float, list[Vector]]:
-        """Bound the mean loss of all members; return also models from which to ascend again."""
-        value = mean.value(u)
+        """Bound the mean loss of all members, of which u has the largest that was found.
+
+        Return also models from which to ascend again.
+        """
         target = value + GAP * abs(value)
         around, train = self._enclosed
-        ranged = rows.map(around) if not isinstance(mean, Parabola) else rows
-        bound, models = np.inf, list[Vector]()
+        rows = judged.rows.map(around)
+        bound = np.inf
         for step in range(3):
             relaxation = Relaxation(
-                self._below(train),
-                self._above(mean, ranged, loss),
-                self.outer_limit,
-                around.regions[-1],
+                self._below(train), judged.above(rows), self.outer_limit, around.regions[-1]
             )
-            start = u - self.u
-            # First the certificate of the worst member alone, then with the ranges at hand, then
-            # with exact ones.
-            found = tightened(relaxation, start, target, deadline, 1 if step == 0 else ROUNDS)
-            bound, models = min(bound, found.bound), found.models
-            if bound <= target or deadline.over or step == 2:
-                break
+            # First the certificate of the worst member alone, then all moments with the ranges at
+            # hand, then with exact ones.
+            rounds = 1 if step == 0 else ROUNDS
+            found = tightened(relaxation, u - self.u, target, deadline, rounds)
+            bound = min(bound, found.bound)
+            if bound <= target or deadline.over:
+                return bound, []
             if step == 1:
                 part = deadline.share(0.5)
-                train = self._exact_rows(train, part) if train is not self.problem.rows else train
-                ranged = self._exact_rows(ranged, part)
-        starts = [] if bound <= target else models[-STARTS:]
-        if bound > target and nodes > 0 and isinstance(train, HeldRows):
-            bound = min(bound, branch(relaxation, found.moments, bound, target, nodes, deadline)[0])
-        return bound, [self._pulled_back(self.u + d) for d in starts]
+                train, rows = self._exact_rows(train, part), self._exact_rows(rows, part)
+        starts = [self._pulled_back(self.u + d) for d in found.models[-STARTS:]]
+        if isinstance(train, HeldRows) and nodes:
+            branched, _ = branch(relaxation, found.moments, bound, target, nodes, deadline)
+            bound = min(bound, branched)
+        return bound, starts
 
     def _below(self, rows: Rows) -> Envelope | Quadratic:
         """Return what lies below the training objective."""
         if isinstance(self.objective.mean, Parabola):
             return self._optimum
-        return Envelope(rows, self.problem.loss, self.u, -1.0, self.objective.penalty_at(self.u))
+        part = partial(envelope, self.problem.loss, -1.0, self.u)
+        return Envelope(rows, part, self.objective.penalty_at(self.u))
 
-    def _above(self, mean: Function, rows: Rows, loss: SmoothLoss) -> Envelope | Quadratic:
-        """Return what lies above a mean loss."""
-        if isinstance(mean, Parabola):
-            return mean.expansion(self.u)
-        return Envelope(rows, loss, self.u, 1.0)
-
-    def _ascend(self, mean: Function, start: Vector) -> Vector:
+    def _ascend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
         """Climb to a member of large loss by steps that are trust-region problems."""
         u, value = start, mean.value(start)
-        for _ in range(STEPS):
+        for step in range(STEPS):
+            if step and deadline.over:
+                break
             at = self.objective.expansion(u)
             region = Quadratic(min(0.0, at.value - self.inner_limit), at.slope, at.curvature)
-            step = largest(mean.expansion(u), region).point
+            ahead = largest(mean.expansion(u), region).point
             share = 1.0
             while True:
-                further = self._pulled_back(u + share * step)
+                further = self._pulled_back(u + share * ahead)
                 reached = mean.value(further)
                 if reached > value or share < 1e-6:
                     break
@@ -338,11 +376,13 @@ class SmoothSet(NearOptimalSet):
 
     # The best case.
 
-    def _descend(self, mean: Function) -> Vector:
+    def _descend(self, mean: Function, deadline: Deadline) -> Vector:
         """Minimise the mean loss over the set, along the multiplier of its budget."""
         inside = [self.u]
 
         def excess(logarithm: float) -> float:
+            if deadline.over:
+                raise _LateError
             u = newton(Weighted(mean, float(np.exp(logarithm)), self.objective), inside[-1])
             over = self.objective.value(u) - self.inner_limit
             if over <= 0.0:
@@ -350,12 +390,13 @@ class SmoothSet(NearOptimalSet):
             return over
 
         low, high = np.log(1e-6), 0.0
-        while excess(high) > 0.0:
-            low, high = high, high + np.log(10.0)
-            if high > np.log(1e12):  # a budget of next to nothing: the trained model alone
-                return self.u
-        if excess(low) > 0.0:
-            brentq(excess, low, high, xtol=1e-7, rtol=1e-7)
+        try:
+            while excess(high) > 0.0 and high < np.log(1e12):
+                low, high = high, high + np.log(10.0)
+            if excess(low) > 0.0 >= excess(high):
+                brentq(excess, low, high, xtol=1e-7, rtol=1e-7)
+        except _LateError:
+            pass
         return min(inside, key=mean.value)
 
     def _dual_bound(self, mean: Function, u: Vector) -> float:
@@ -380,25 +421,30 @@ class SmoothSet(NearOptimalSet):
     # Counts and scores.
 
     def _count(self, points: Source, judge: Step, side: float, deadline: Deadline) -> Extreme:
-        """Bound a count by the ranges of margins; the members met are those at their ends.
-
-        `side` is −1 for the largest count, at the low ends, and 1 for the least.
-        """
+        """Find a member that gets many points wrong (side −1), or few, and bound their number."""
         if self.problem.classes is None:
             raise InvalidInputError("loss counts errors, and a regression makes none; pass another")
         rows = self.problem.encoded(points, Logistic())
         mean = mean_loss(rows, Logistic(), self.u)
-        met = [self.u, self._ascend(mean, self.u) if side < 0.0 else self._descend(mean)]
-        extreme = max if side < 0.0 else min
 
         def counted(u: Vector) -> float:
             return rows.total(partial(_counted, judge, u))
 
-        u = extreme(met, key=counted)
-        bound = self._exact_rows(rows, deadline).total(partial(_end_count, judge, self.u, side))
+        found = (
+            self._ascend(mean, self.u, deadline) if side < 0.0 else self._descend(mean, deadline)
+        )
+        u = (max if side < 0.0 else min)((self.u, found), key=counted)
         value = counted(u)
+        # Of the points that may count, or may not, no more than the relaxation says.
+        judged = Counted(rows, judge.threshold, side, self.u)
+        most, met = self._bound(judged, value if side < 0.0 else 1.0 - value, u, 0, deadline)
+        ends = self._exact_rows(rows, deadline).total(partial(_end_count, judge, self.u, side))
+        u = (max if side < 0.0 else min)((u, *met), key=counted)
+        value, n = counted(u), points.summary.n_rows
         if side < 0.0:
+            bound = min(ends, np.floor(most * n + WHOLE) / n)
             return Extreme(value, value, max(value, bound), self._model(u))
+        bound = max(ends, np.ceil((1.0 - most) * n - WHOLE) / n)
         return Extreme(value, min(value, bound), value, self._model(u))
 
     def _scored(
@@ -413,7 +459,11 @@ class SmoothSet(NearOptimalSet):
             return scores + low, scores + high, np.ones(len(Z), np.bool_), met
         if self._supports is None:
             return scores + low, scores + high, np.zeros(len(Z), np.bool_), [self.u]
-        up, down = (self._supports.furthest(side * Z, deadline) for side in (1.0, -1.0))
+        supports = self._supports
+        up, down = (
+            supports.slowly(side * Z, supports.furthest(side * Z, deadline), deadline)
+            for side in (1.0, -1.0)
+        )
         near = ATTAINED * np.maximum(1.0, np.abs(scores))
         attained = (up.bound - up.found <= near) & (down.bound - down.found <= near)
         low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
@@ -479,6 +529,10 @@ class SmoothSet(NearOptimalSet):
 
     def _model(self, u: Vector) -> Linear:
         return self.problem.coordinates.model(u)
+
+
+class _LateError(Exception):
+    """Time is up in the middle of a search for a root."""
 
 
 def _lever(factor: Matrix, block: Block) -> float:

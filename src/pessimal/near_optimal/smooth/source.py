@@ -36,7 +36,7 @@ class Summary:
 
     Attributes
     ----------
-    n_features : int
+    n_rows, n_features : int
     weight : float
         Sum of the weights.
     least_weight : float
@@ -47,6 +47,7 @@ class Summary:
         Rows and weight of each.
     """
 
+    n_rows: int
     n_features: int
     weight: float
     least_weight: float
@@ -60,9 +61,10 @@ class Summary:
         X, y, weight = piece
         total, least = float(weight.sum()), float(weight.min(initial=np.inf))
         if not classifies:
-            return cls(X.shape[1], total, least)
+            return cls(len(weight), X.shape[1], total, least)
         classes, which = np.unique(np.asarray(y), return_inverse=True)
         return cls(
+            len(weight),
             X.shape[1],
             total,
             least,
@@ -84,6 +86,7 @@ class Summary:
                 counts[label] = counts.get(label, 0.0) + part.class_counts[k]
                 weights[label] = weights.get(label, 0.0) + part.class_weights[k]
         return Summary(
+            self.n_rows + other.n_rows,
             self.n_features,
             self.weight + other.weight,
             min(self.least_weight, other.least_weight),

@@ -1,0 +1,120 @@
+"""The bounds on worst cases and counts of logistic regression and squared hinges."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from pessimal import near_optimal_set
+from pessimal.losses import Logistic, SquaredHinge
+from pessimal.near_optimal.smooth.counting import count_above
+from pessimal.near_optimal.smooth.relaxation import Moments, envelope
+from pessimal.near_optimal.smooth.rows import Block
+from pessimal.near_optimal.smooth.smooth_set import SmoothSet
+
+
+def one_row(margin: float, low: float, high: float) -> Block:
+    """A row whose margin is ``margin + d`` with d in a range, at a model of one variable."""
+    one = np.ones(1)
+    return Block(np.ones((1, 1)), -margin * one, one, low * one, high * one)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), SquaredHinge()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_an_envelope_is_on_its_side_over_the_whole_range(loss: Any, side: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        margin, scale = rng.normal() * 3.0, 10.0 ** rng.uniform(-3.0, 1.0)
+        low, high = -rng.random() * scale, rng.random() * scale
+        mean = rng.uniform(low, high)
+        moments = Moments(np.array([mean]), np.array([[mean**2 + rng.random() * scale**2]]))
+        parabola = envelope(loss, side, np.zeros(1), moments, one_row(margin, low, high))
+        for d in np.linspace(low, high, 21):
+            gap = side * (parabola.at(np.array([d])) - loss.value(np.array([margin + d]))[0])
+            assert gap >= -1e-12 * (1.0 + abs(margin))
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_parabola_counts_every_row_that_may_count(side: float) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        margin, threshold = rng.normal(size=2)
+        low, high = -rng.random() * 3.0, rng.random() * 3.0
+        mean = rng.uniform(low, high)
+        moments = Moments(np.array([mean]), np.array([[mean**2 + rng.random()]]))
+        above = partial(count_above, threshold, side, np.zeros(1), moments)
+        parabola = above(one_row(margin, low, high))
+        for d in np.linspace(low, high, 41):
+            counts = side * (margin + d - threshold) >= 0.0
+            assert parabola.at(np.array([d])) >= counts - 1e-9
+
+
+def cancer(n: int, m: int) -> tuple[Any, ...]:
+    X, y = load_breast_cancer(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X = StandardScaler().fit_transform(X)[order]
+    return X[:n], y[order][:n], X[n : n + m], y[order][n : n + m]
+
+
+def test_breast_cancer_is_proved_at_five_per_cent_and_close_at_twenty() -> None:
+    X, y, X_val, y_val = cancer(100, 100)
+    # A penalty of .01/2·‖w‖² on the mean loss.
+    members = near_optimal_set(LogisticRegression(C=1.0), X, y, epsilon=0.05)
+    assert members.worst(X_val, y_val).proved
+    wider = near_optimal_set(LogisticRegression(C=1.0), X, y, epsilon=0.2)
+    worst = wider.worst(X_val, y_val, node_limit=4)
+    assert worst.value == pytest.approx(0.1911, abs=1e-4)
+    assert worst.upper_bound < 0.215
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(C=0.3), LinearSVC(C=0.05)], ids=str)
+def test_branching_lowers_a_bound_that_no_grid_passes(estimator: Any) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 1))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0.0, 1, -1)
+    X_val, y_val = rng.normal(size=(30, 1)) * 3.0, rng.choice([-1, 1], 30)
+    members = near_optimal_set(estimator, X, y, epsilon=0.3)
+    assert isinstance(members, SmoothSet)
+    rough = members.worst(X_val, y_val, time_limit=1e-9)
+    fine = members.worst(X_val, y_val, node_limit=30)
+    assert fine.upper_bound <= rough.upper_bound
+    grid = np.linspace(-2.5, 2.5, 301)
+    trained = np.append(members.trained.coef, members.trained.intercept)
+    u = trained + np.array([[w, b] for w in grid for b in grid])
+    loss = members.loss
+    training = loss.value((u[:, :1] * X[:, 0] + u[:, 1:]) * y).mean(axis=1)
+    svc = isinstance(estimator, LinearSVC)
+    penalised = u if svc else u[:, :1]
+    training += 0.5 * np.square(penalised).sum(axis=1) / (estimator.C * 60)
+    inside = u[training <= members.limit]
+    assert len(inside) > 500
+    margins = (inside[:, :1] * X_val[:, 0] + inside[:, 1:]) * y_val
+    largest = loss.value(margins).mean(axis=1).max()
+    assert largest <= fine.upper_bound * (1.0 + 1e-9)
+    assert largest >= fine.value - 2e-2 * fine.value
+    errors = (margins < 0.0).sum(axis=1)
+    most, least = members.worst(X_val, y_val, "zero_one"), members.best(X_val, y_val, "zero_one")
+    assert (
+        least.lower_bound * 30 - 1e-9
+        <= errors.min()
+        <= errors.max()
+        <= most.upper_bound * 30 + 1e-9
+    )
+
+
+def test_ranges_of_rows_are_those_of_the_set_itself() -> None:
+    X, y, X_val, _ = cancer(80, 12)
+    members = near_optimal_set(LogisticRegression(C=1.0), X, y, epsilon=0.1)
+    ranges = members.score_range(X_val)
+    assert ranges.exact.all()
+    met = np.array([model.decision_function(X_val) for model in ranges.models])
+    assert met.max(axis=0) == pytest.approx(ranges.high, abs=1e-4)
+    assert met.min(axis=0) == pytest.approx(ranges.low, abs=1e-4)
+    assert all(members.contains(model) for model in ranges.models)
