@@ -22,7 +22,7 @@ from pessimal.near_optimal.smooth.relaxation import Moments, Relaxation, tighten
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.problem import Matrix, Vector
 
-ROUNDS = 8
+ROUNDS = 20
 """Of the relaxation in a node."""
 
 SAME = 0.9
@@ -211,7 +211,7 @@ def _largest_between(
         jac=True,
         method="L-BFGS-B",
         bounds=[(-25.0, 40.0)] * len(start),
-        options={"maxiter": 25},
+        options={"maxiter": 40},
     )
     bounds = [above.value + dual_value(*terms(x)) for x in (start, found.x)]
     x = found.x if bounds[1] <= bounds[0] else start

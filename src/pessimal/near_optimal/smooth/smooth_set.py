@@ -69,7 +69,7 @@ NEAR = 1e-3
 ATTAINED = 1e-6
 """Share of a score to which a member must attain an end of its range for it to be exact."""
 
-NODES = 50
+NODES = 30
 """Of the branch and bound, unless another limit is given."""
 
 WHOLE = 1e-6
