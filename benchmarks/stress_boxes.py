@@ -167,7 +167,14 @@ def ask_audit_estimator(case: Case, findings: Findings) -> None:
     model.intercept_[0] = case.rng.integers(-4, 5) / 2.0
     epsilon = case.budget.epsilon
     report = audit_estimator(
-        model, X_train, case.y_train, X_val, case.y_val, epsilon=epsilon, epsilons=()
+        model,
+        X_train,
+        case.y_train,
+        X_val,
+        case.y_val,
+        epsilon=epsilon,
+        epsilons=(),
+        training="hinge box",
     )
     u = case.model(model.coef_[0], model.intercept_[0])
     box = tuple(abs(w) for w in u[:-1])

@@ -11,8 +11,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
+
+from pessimal.limits import Deadline
 
 
 class Interrupts:
@@ -91,3 +94,32 @@ def deferred_interrupts() -> Iterator[Interrupts]:
         signal.signal(signal.SIGINT, previous)
         if not nested:
             interrupts.deliver()
+
+
+@dataclass(frozen=True)
+class InterruptibleDeadline(Deadline):
+    """A deadline that is also over when Ctrl-C came."""
+
+    interrupts: Interrupts = field(default_factory=Interrupts)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has passed, or Ctrl-C came."""
+        return self.interrupts.pending or super().over
+
+
+@contextmanager
+def ended_by_interrupts(deadline: Deadline) -> Iterator[Deadline]:
+    """Let Ctrl-C end a block as its deadline does: with what it has by then.
+
+    Examples
+    --------
+    >>> with ended_by_interrupts(Deadline()) as deadline:
+    ...     before = deadline.over
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     before, deadline.share(0.5).over
+    (False, True)
+    """
+    with deferred_interrupts() as interrupts:
+        yield InterruptibleDeadline(deadline.moment, interrupts)
+        interrupts.pending = False

@@ -57,7 +57,7 @@ class Deadline:
         if self.moment == math.inf:
             return self
         now = time.perf_counter()
-        return Deadline(now + part * max(0.0, self.moment - now))
+        return replace(self, moment=now + part * max(0.0, self.moment - now))
 
     def not_within(self, seconds: float) -> Deadline:
         """Return this, or so many seconds from now if that is later."""

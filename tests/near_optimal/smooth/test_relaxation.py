@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.svm import LinearSVC
 from pessimal import near_optimal_set
 from pessimal.losses import Logistic, SquaredHinge
 from pessimal.near_optimal.smooth.counting import count_above
+from pessimal.near_optimal.smooth.objective import MeanLoss
 from pessimal.near_optimal.smooth.relaxation import Moments, envelope
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
@@ -118,3 +120,32 @@ def test_ranges_of_rows_are_those_of_the_set_itself() -> None:
     assert met.max(axis=0) == pytest.approx(ranges.high, abs=1e-4)
     assert met.min(axis=0) == pytest.approx(ranges.low, abs=1e-4)
     assert all(members.contains(model) for model in ranges.models)
+
+
+@pytest.mark.parametrize("asked", ["worst", "best", "score_range"])
+def test_ctrl_c_ends_a_question_with_what_is_known(
+    monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    X, y, X_val, y_val = cancer(60, 20)
+    members = near_optimal_set(LogisticRegression(C=10.0), X, y, epsilon=0.2)
+    usual = members.worst(X_val, y_val, node_limit=1)
+    calls = 0
+    real = MeanLoss.expansion
+
+    def interrupted(mean: MeanLoss, u: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            signal.raise_signal(signal.SIGINT)
+        return real(mean, u)
+
+    monkeypatch.setattr(MeanLoss, "expansion", interrupted)
+    if asked == "score_range":
+        signal_at = members.score_range(X_val)
+        assert (signal_at.low <= members.trained.model.decision_function(X_val)).all()
+        return
+    found = getattr(members, asked)(X_val, y_val)
+    assert calls >= 2
+    assert found.lower_bound <= usual.value
+    if asked == "worst":
+        assert found.upper_bound >= usual.value

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from pessimal.errors import SolverError
 from pessimal.losses import SmoothLoss, Squared
-from pessimal.near_optimal.smooth.quadratic import Quadratic
+from pessimal.near_optimal.smooth.quadratic import Quadratic, is_positive
 from pessimal.near_optimal.smooth.rows import Block, Rows
 from pessimal.problem import Matrix, Vector
 
@@ -134,6 +134,8 @@ def newton(function: Function, start: Vector) -> Vector:
     u = start
     at = function.expansion(u)
     for _ in range(MOST_STEPS):
+        if not is_positive(at.curvature):  # so far out that rounding leaves no curvature
+            return u
         step = -solve(at.curvature, at.slope)
         decrement = -float(at.slope @ step)
         if decrement <= 1e-16 * max(1e-9, abs(at.value)):

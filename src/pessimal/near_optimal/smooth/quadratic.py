@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, cholesky, eigh, solve_triangular
 from scipy.optimize import minimize_scalar
 
 from pessimal.problem import Matrix, Vector
@@ -26,6 +26,9 @@ ABOVE = 1e-11
 """λ stays this share above the leading eigenvalue, where the bound has its pole."""
 
 TINY = float(np.finfo(float).tiny)
+
+ALMOST = 1e-13
+"""A matrix counts as positive definite if it still is with so much less on its diagonal."""
 
 ROUNDING = 1e-13
 """Added to a bound, relative to the terms it is made of, once per dimension."""
@@ -68,8 +71,14 @@ class Largest:
 
 def largest(objective: Quadratic, region: Quadratic) -> Largest:
     """Maximise a quadratic where another one, convex, is at most 0 (it is at d = 0)."""
+    if not is_positive(region.curvature):
+        return Largest(np.zeros(len(objective.slope)), np.inf, np.inf)
     theta, basis = eigh(objective.curvature, region.curvature)
-    a, r, c = basis.T @ objective.slope, basis.T @ region.slope, min(region.value, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, r, c = basis.T @ objective.slope, basis.T @ region.slope, min(region.value, 0.0)
+        sizes = np.array([a @ a, r @ r, c, theta[-1] * (r @ r)])
+    if not np.isfinite(sizes).all():
+        return Largest(np.zeros(len(a)), np.inf, np.inf)
     lead = max(float(theta[-1]), 0.0)
     pole = lead + ABOVE * max(lead, float(np.abs(theta).max()), TINY)
 
@@ -89,6 +98,8 @@ def _least(bound: Callable[[float], float], pole: float, a: Vector, r: Vector, c
     # Beyond this the first term alone exceeds the bound that it gives.
     far: float = pole + 10.0 * float(np.linalg.norm(a - pole * r)) / radius + 10.0 * pole
     width = max(far - pole, TINY)
+    if not np.isfinite(width):
+        return pole
     found = minimize_scalar(
         lambda x: bound(pole + np.exp(x)),
         bounds=(np.log(width) - 60.0, np.log(width)),
@@ -139,7 +150,22 @@ def dual_value(matrix: Matrix, h: Vector, constant: float) -> float:
     x = cho_solve(factor, h)
     residual = h - less @ x
     half = 0.5 * float(h @ x) + abs(float(residual @ x))
+    if not np.isfinite(half):
+        return np.inf
     return constant + half + ROUNDING * len(h) * (abs(constant) + abs(half))
+
+
+def is_positive(matrix: Matrix) -> bool:
+    """Return whether a matrix has a Cholesky factorisation, in the units of its diagonal."""
+    size = np.sqrt(np.abs(np.diag(matrix)))
+    if not (size > 0.0).all():
+        return False
+    scaled = matrix / np.outer(size, size)
+    try:
+        cholesky(scaled - ALMOST * np.eye(len(size)), lower=True)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def reach(rows: Matrix, region: Quadratic) -> tuple[Vector, Vector]:

@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.objective import MeanLoss, Objective, Tilted, newton
-from pessimal.near_optimal.smooth.quadratic import Quadratic, reach
+from pessimal.near_optimal.smooth.quadratic import Quadratic, is_positive, reach
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
@@ -75,13 +75,21 @@ class Ellipsoids:
 
 
 def narrowed(
-    rows: Rows, loss: SmoothLoss, penalty: Quadratic, trained: Vector, limit: float
+    rows: Rows,
+    loss: SmoothLoss,
+    penalty: Quadratic,
+    trained: Vector,
+    limit: float,
+    first: Quadratic,
 ) -> tuple[Ellipsoids, Rows]:
-    """Enclose the set in an ellipsoid, from rows with first ranges; return both, narrowed."""
-    wide = np.inf
+    """Narrow a first ellipsoid around the set; return the last, and the rows with their ranges."""
+    around = Ellipsoids((first,))
+    rows, wide = rows.map(around), np.inf
     for _ in range(ROUNDS):
         below = rows.total(partial(_below, loss, trained)) + penalty
         region = replace(below, value=below.value - limit)
+        if not is_positive(region.curvature):  # margins range so far that nothing curves R
+            break
         around = Ellipsoids((region,))
         rows = rows.map(around)
         width = rows.total(_width)
@@ -221,7 +229,7 @@ class Supports:
             low, high = high, high + 1.0
         while excess(low) > 0.0 and low > -MOST:
             low, high = low - 1.0, low
-        if low < high:
+        if excess(low) < 0.0 < excess(high):
             brentq(excess, low, high, xtol=1e-9, rtol=1e-12)
         return met[1:]
 

@@ -19,10 +19,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.errors import InvalidInputError, SolverError
+from pessimal.interrupts import ended_by_interrupts
 from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step, find_loss
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
@@ -38,7 +39,7 @@ from pessimal.near_optimal.smooth.objective import (
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
+from pessimal.near_optimal.smooth.quadratic import Quadratic, is_positive, largest
 from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
 from pessimal.near_optimal.smooth.relaxation import (
     ROUNDS,
@@ -94,6 +95,12 @@ class Judged:
             return self.mean.expansion(self.trained)
         return Envelope(rows, partial(envelope, self.loss, 1.0, self.trained))
 
+    def by_ranges(self, rows: Rows) -> float:
+        """Bound it as if every row could have its worst margin at once."""
+        if isinstance(self.mean, Parabola):
+            return np.inf
+        return rows.total(partial(_worst_of_range, self.loss, self.trained))
+
 
 @dataclass(frozen=True, eq=False)
 class Counted:
@@ -108,6 +115,11 @@ class Counted:
         """Return what lies above it on rows with ranges."""
         return Envelope(rows, partial(count_above, self.threshold, self.side, self.trained))
 
+    def by_ranges(self, rows: Rows) -> float:
+        """Bound it as if every row could be counted."""
+        del rows
+        return 1.0
+
 
 class SmoothSet(NearOptimalSet):
     """Near-optimal models of a smooth training problem; see the module."""
@@ -116,6 +128,7 @@ class SmoothSet(NearOptimalSet):
         self.problem, self.budget, self.loss = problem, budget, problem.loss
         zero = np.zeros(len(problem.penalty))
         start = Objective(mean_loss(problem.rows, problem.loss, zero), problem.penalty)
+        solve(start.expansion(zero).curvature, zero)  # refuses what is flat
         self.u = newton(start, zero)
         # Of a parabola the digits are best around the point where it is used.
         self.objective = Objective(mean_loss(problem.rows, problem.loss, self.u), problem.penalty)
@@ -163,7 +176,7 @@ class SmoothSet(NearOptimalSet):
         """Return the set of another budget, without training again."""
         other = copy(self)
         other.budget = budget
-        for known in ("_enclosed", "_supports", "_narrow_rows"):
+        for known in ("_enclosed", "_supports"):
             other.__dict__.pop(known, None)
         return other
 
@@ -177,22 +190,22 @@ class SmoothSet(NearOptimalSet):
         node_limit: int | None = None,
     ) -> Extreme:
         """Find a member of large mean loss, and a bound on that of all."""
-        deadline = Deadline.read(time_limit)
-        points = self.problem.points(X, y)
-        judge = find_loss(loss or self.loss)
-        if isinstance(judge, Step):
-            return self._count(points, judge, -1.0, deadline)
-        smooth = _smooth(judge)
-        rows = self.problem.encoded(points, smooth)
-        mean = mean_loss(rows, smooth, self.u)
-        u = self._ascend(mean, self.u, deadline)
-        nodes = NODES if node_limit is None else node_limit
-        bound, starts = self._bound(
-            Judged(mean, rows, smooth, self.u), mean.value(u), u, nodes, deadline
-        )
-        u = max([u, *(self._ascend(mean, start, deadline) for start in starts)], key=mean.value)
-        value = mean.value(u)
-        return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
+        with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+            points = self.problem.points(X, y)
+            judge = find_loss(loss or self.loss)
+            if isinstance(judge, Step):
+                return self._count(points, judge, -1.0, deadline)
+            smooth = _smooth(judge)
+            rows = self.problem.encoded(points, smooth)
+            mean = mean_loss(rows, smooth, self.u)
+            u = self._ascend(mean, self.u, deadline)
+            nodes = NODES if node_limit is None else node_limit
+            bound, starts = self._bound(
+                Judged(mean, rows, smooth, self.u), mean.value(u), u, nodes, deadline
+            )
+            u = max([u, *(self._ascend(mean, start, deadline) for start in starts)], key=mean.value)
+            value = mean.value(u)
+            return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
 
     def best(
         self,
@@ -203,25 +216,25 @@ class SmoothSet(NearOptimalSet):
         time_limit: TimeLimit = None,
     ) -> Extreme:
         """Find the member of least mean loss, a convex program, and bound it by its dual."""
-        deadline = Deadline.read(time_limit)
-        points = self.problem.points(X, y)
-        judge = find_loss(loss or self.loss)
-        if isinstance(judge, Step):
-            return self._count(points, judge, 1.0, deadline)
-        smooth = _smooth(judge)
-        mean = mean_loss(self.problem.encoded(points, smooth), smooth, self.u)
-        u = self._descend(mean, deadline)
-        value = mean.value(u)
-        bound = max(0.0, self._dual_bound(mean, u))
-        return Extreme(value, min(value, bound), value, self._model(u))
+        with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+            points = self.problem.points(X, y)
+            judge = find_loss(loss or self.loss)
+            if isinstance(judge, Step):
+                return self._count(points, judge, 1.0, deadline)
+            smooth = _smooth(judge)
+            mean = mean_loss(self.problem.encoded(points, smooth), smooth, self.u)
+            u = self._descend(mean, deadline)
+            value = mean.value(u)
+            bound = max(0.0, self._dual_bound(mean, u))
+            return Extreme(value, min(value, bound), value, self._model(u))
 
     def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Bound the score of each row, exactly where there is time and the rows are in memory."""
-        deadline = Deadline.read(time_limit)
-        parts = [self._scored(Z, deadline) for Z in map(self._rows, read_features(X))]
-        low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        models = [self._model(u) for part in parts for u in part[3]]
-        return ScoreRange(low, high, attained, models)
+        with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+            parts = [self._scored(Z, deadline) for Z in map(self._rows, read_features(X))]
+            low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
+            models = [self._model(u) for part in parts for u in part[3]]
+            return ScoreRange(low, high, attained, models)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
@@ -248,9 +261,10 @@ class SmoothSet(NearOptimalSet):
                 self._optimum.curvature,
             )
             return Ellipsoids((region,)), self.problem.rows
-        rows = self.problem.rows.map(Ellipsoids((self._first_region(),)))
-        penalty = self.objective.penalty_at(self.u)
-        return narrowed(rows, self.problem.loss, penalty, self.u, self.outer_limit)
+        penalty, first = self.objective.penalty_at(self.u), self._first_region()
+        return narrowed(
+            self.problem.rows, self.problem.loss, penalty, self.u, self.outer_limit, first
+        )
 
     @cached_property
     def _supports(self) -> Supports | None:
@@ -265,7 +279,7 @@ class SmoothSet(NearOptimalSet):
         hessian, slope = self._optimum.curvature, self._optimum.slope
         if not self.problem.loss.self_concordant:
             penalty = self.objective.penalty_at(self.u)
-            if not _positive(penalty.curvature):
+            if not is_positive(penalty.curvature):
                 raise _unpenalised()
             return Quadratic(penalty.value - self.outer_limit, penalty.slope, penalty.curvature)
         # Along any direction R grows at least as fast as ψ(Mρ)/M² less the gradient, with ρ the
@@ -322,7 +336,7 @@ class SmoothSet(NearOptimalSet):
         target = value + GAP * abs(value)
         around, train = self._enclosed
         rows = judged.rows.map(around)
-        bound = np.inf
+        bound = judged.by_ranges(rows)
         for step in range(3):
             relaxation = Relaxation(
                 self._below(train), judged.above(rows), self.outer_limit, around.regions[-1]
@@ -330,7 +344,8 @@ class SmoothSet(NearOptimalSet):
             # First the certificate of the worst member alone, then all moments with the ranges at
             # hand, then with exact ones.
             rounds = 1 if step == 0 else ROUNDS
-            found = tightened(relaxation, u - self.u, target, deadline, rounds)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
+                found = tightened(relaxation, u - self.u, target, deadline, rounds)
             bound = min(bound, found.bound)
             if bound <= target or deadline.over:
                 return bound, []
@@ -339,7 +354,8 @@ class SmoothSet(NearOptimalSet):
                 train, rows = self._exact_rows(train, part), self._exact_rows(rows, part)
         starts = [self._pulled_back(self.u + d) for d in found.models[-STARTS:]]
         if isinstance(train, HeldRows) and nodes:
-            branched, _ = branch(relaxation, found.moments, bound, target, nodes, deadline)
+            with np.errstate(over="ignore", invalid="ignore"):
+                branched, _ = branch(relaxation, found.moments, bound, target, nodes, deadline)
             bound = min(bound, branched)
         return bound, starts
 
@@ -512,9 +528,12 @@ class SmoothSet(NearOptimalSet):
         if self.problem.loss.self_concordant:
             # While M·‖gradient‖ is far below 1 the curvature on the way is at least half of H.
             if self._leverage() * np.sqrt(newton_gain) > 0.1:
-                raise SolverError("training ended far from its optimum; scale the features")
+                raise SolverError(
+                    "training did not come near an optimum; if the classes can be separated and "
+                    "nothing is penalised there is none, so pass a penalty, such as C=1"
+                )
             return newton_gain
-        if _positive(penalty):
+        if is_positive(penalty):
             return 0.5 * float(at.slope @ solve(penalty, at.slope))
         raise _unpenalised()
 
@@ -539,6 +558,12 @@ def _lever(factor: Matrix, block: Block) -> float:
     return float(np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max())
 
 
+def _worst_of_range(loss: SmoothLoss, trained: Vector, block: Block) -> float:
+    margins = block.margins(trained)
+    ends = loss.value(margins + block.low), loss.value(margins + block.high)
+    return float(block.weight @ np.maximum(*ends))
+
+
 def _counted(judge: Step, u: Vector, block: Block) -> float:
     return judge.mean(block.margins(u), block.weight)
 
@@ -546,14 +571,6 @@ def _counted(judge: Step, u: Vector, block: Block) -> float:
 def _end_count(judge: Step, trained: Vector, side: float, block: Block) -> float:
     ends = block.low if side < 0.0 else block.high
     return judge.mean(block.margins(trained) + ends, block.weight)
-
-
-def _positive(matrix: Matrix) -> bool:
-    try:
-        cholesky(matrix)
-    except LinAlgError:
-        return False
-    return True
 
 
 def _smooth(loss: Loss) -> SmoothLoss:
