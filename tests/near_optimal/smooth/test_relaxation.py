@@ -149,3 +149,20 @@ def test_ctrl_c_ends_a_question_with_what_is_known(
     assert found.lower_bound <= usual.value
     if asked == "worst":
         assert found.upper_bound >= usual.value
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 10.0, 1e3, 1e6])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC()], ids=str)
+def test_huge_budgets_have_bounds_that_members_keep(estimator: Any, epsilon: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    y = np.where(X[:, 0] + rng.normal(size=12) > 0.0, 1, -1)
+    members = near_optimal_set(estimator, X, y, epsilon=epsilon)
+    worst, most = members.worst(X, y, node_limit=2), members.worst(X, y, "zero_one")
+    ranges = members.score_range(X)
+    for model in members.sample(200, 0):
+        scores = model.decision_function(X)
+        assert members.loss.value(y * scores).mean() <= worst.upper_bound
+        assert (y * scores < 0.0).mean() <= most.upper_bound + 1e-9
+        assert (scores >= ranges.low - 1e-9).all()
+        assert (scores <= ranges.high + 1e-9).all()

@@ -53,8 +53,8 @@ MOST = 60.0
 
 TINY = float(np.finfo(float).tiny)
 
-OUTWARDS = 1e-9
-"""Share of a width that is added for rounding."""
+OUTWARDS = 1e-10
+"""Share of its terms that is added to a bound for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +135,7 @@ class Supports:
         assert isinstance(mean, MeanLoss)
         self.objective, self.trained = objective, trained
         self.loss, self.limits, self.value = mean.loss, limits, optimum.value
+        self.far = limits[0] + TOO_FAR * (limits[0] - optimum.value)
         self.factor = cholesky(optimum.curvature, lower=True)
         # Coordinates in which the Hessian is the identity: z·d = (L⁻¹z)·(Lᵀd).
         self.rows = mean.rows.map(partial(_whitened, self.factor, trained))
@@ -169,7 +170,6 @@ class Supports:
         models, before = np.zeros_like(q), np.zeros_like(q)
         step = q * np.sqrt(2.0 * max(0.0, outer - self.value) / size2)
         residual, active = np.full(q.shape[1], np.inf), np.arange(q.shape[1])
-        far = outer + TOO_FAR * (outer - self.value)
         for _ in range(STEPS):
             if deadline.over or not len(active):
                 break
@@ -177,7 +177,7 @@ class Supports:
             with np.errstate(over="ignore", invalid="ignore"):
                 value, G = self._gradients(D)
             multiple = (G * p).sum(axis=0) / s2
-            usable = (value <= far) & (multiple > 0.0)
+            usable = (value <= self.far) & (multiple > 0.0)
             G, multiple = np.where(usable, G, p), np.where(usable, multiple, 1.0)
             rest, reached = p - G / multiple, (p * D).sum(axis=0)
             bounds = self._limit(p, D, value, G)
@@ -204,8 +204,10 @@ class Supports:
                 break
             for d in self._path(Z[k]):
                 at = self._white(Z[k][:, None])
-                value, G = self._gradients((self.factor.T @ d)[:, None])
-                limit = self._limit(at, (self.factor.T @ d)[:, None], value, G)
+                D = (self.factor.T @ d)[:, None]
+                with np.errstate(over="ignore", invalid="ignore"):
+                    value, G = self._gradients(D)
+                limit = self._limit(at, D, value, G)
                 bound[k] = min(bound[k], float(limit[0]))
                 if value[0] <= self.limits[1] and Z[k] @ d > found[k]:
                     found[k], models[k] = Z[k] @ d, d
@@ -235,13 +237,23 @@ class Supports:
 
     def _limit(self, q: Matrix, D: Matrix, value: Vector, G: Matrix) -> Vector:
         """Bound q·d over the set from the values and gradients of R at models D."""
-        along = (G * q).sum(axis=0) / np.maximum(np.square(q).sum(axis=0), TINY)
-        multiple = np.where(along > 0.0, along, 1.0)
-        rest, reached = q - G / multiple, (q * D).sum(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
-            beyond = reach(rest.T, self.region)[1] - (rest * D).sum(axis=0)
-            limit = reached + (self.limits[0] - value) / multiple + beyond
-        return np.where(np.isfinite(limit), limit + OUTWARDS * np.abs(reached), np.inf)
+            along = (G * q).sum(axis=0) / np.maximum(np.square(q).sum(axis=0), TINY)
+            multiple = np.where(along > 0.0, along, 1.0)
+            rest = q - G / multiple
+            usable = (along > 0.0) & (value <= self.far) & np.isfinite(rest).all(axis=0)
+            rest = np.where(usable, rest, 0.0)
+            terms = np.array(
+                [
+                    (q * D).sum(axis=0),
+                    (self.limits[0] - value) / multiple,
+                    reach(rest.T, self.region)[1],
+                    -(rest * D).sum(axis=0),
+                ]
+            )
+            limit = terms.sum(axis=0) + OUTWARDS * np.abs(terms).sum(axis=0)
+        # Far out, rounding of the gradient is all that is left of it.
+        return np.where(usable & np.isfinite(limit), limit, np.inf)
 
     def _gradients(self, D: Matrix) -> tuple[Vector, Matrix]:
         """Return R and its gradient at many models."""
