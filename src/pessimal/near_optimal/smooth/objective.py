@@ -175,7 +175,12 @@ def solve(matrix: Matrix, right: Vector) -> Vector:
     try:
         return np.asarray(cho_solve(cho_factor(matrix, lower=True), right))
     except LinAlgError:
-        raise SolverError(
-            "the training objective is flat in some direction: columns depend on each other and "
-            "nothing is penalised; add a penalty, or leave a column out"
-        ) from None
+        raise flat() from None
+
+
+def flat() -> SolverError:
+    """Return what is said of an objective whose optimum is no single model."""
+    return SolverError(
+        "the training objective is flat in some direction: columns depend on each other, or tell "
+        "the classes apart, and nothing is penalised; add a penalty, or leave a column out"
+    )

@@ -25,7 +25,12 @@ from scipy.linalg import cholesky, solve_triangular
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.objective import MeanLoss, Objective
-from pessimal.near_optimal.smooth.quadratic import Quadratic, reach
+from pessimal.near_optimal.smooth.quadratic import (
+    Quadratic,
+    certainly_positive,
+    lessened,
+    reach,
+)
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
@@ -69,12 +74,19 @@ class Ellipsoids:
 
 
 def narrowed(
-    rows: Rows, loss: SmoothLoss, penalty: Quadratic, trained: Vector, limit: float
+    around: Ellipsoids,
+    rows: Rows,
+    loss: SmoothLoss,
+    penalty: Quadratic,
+    trained: Vector,
+    limit: float,
 ) -> tuple[Ellipsoids, Rows]:
-    """Enclose the set in an ellipsoid, from rows with first ranges; return both, narrowed."""
-    wide = np.inf
+    """Narrow ellipsoids that hold the set; return them and the rows with the ranges they leave."""
+    rows, wide = rows.map(around), np.inf
     for _ in range(ROUNDS):
         below = rows.total(partial(_below, loss, trained)) + penalty
+        if not certainly_positive(below.curvature):  # over ranges this wide R is nearly linear
+            break
         region = replace(below, value=below.value - limit)
         around = Ellipsoids((region,))
         rows = rows.map(around)
@@ -127,7 +139,8 @@ class Supports:
         self.pull = self._white(objective.penalty @ trained)
         self.base = 0.5 * float(trained @ objective.penalty @ trained)
         region = around.regions[-1]
-        curvature = self._white(self._white(region.curvature).T)
+        # Columns that nearly depend on each other magnify rounding here: less of it first.
+        curvature = self._white(self._white(lessened(region.curvature)).T)
         self.region = Quadratic(region.value, self._white(region.slope), curvature)
 
     def _white(self, columns: Matrix) -> Matrix:

@@ -32,11 +32,12 @@ from pessimal.near_optimal.smooth.objective import (
     Objective,
     Parabola,
     Weighted,
+    flat,
     mean_loss,
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
+from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive, largest
 from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
 from pessimal.near_optimal.smooth.relaxation import ROUNDS, Envelope, Relaxation, tightened
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
@@ -73,12 +74,13 @@ class SmoothSet(NearOptimalSet):
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
-        zero = np.zeros(len(problem.penalty))
-        start = Objective(mean_loss(problem.rows, problem.loss, zero), problem.penalty)
-        self.u = newton(start, zero)
-        # Of a parabola the digits are best around the point where it is used.
-        self.objective = Objective(mean_loss(problem.rows, problem.loss, self.u), problem.penalty)
+        self.u = np.zeros(len(problem.penalty))
+        for _ in range(2 if isinstance(problem.loss, Squared) else 1):
+            self.u = newton(self._objective_near(self.u), self.u)
+        self.objective = self._objective_near(self.u)
         self._optimum = self.objective.expansion(self.u)
+        if not certainly_positive(self._optimum.curvature):
+            raise flat()
         value = self._optimum.value
         least = max(0.0, value * (1.0 - ROUNDING) - self._still_to_gain())
         self.trained = Extreme(value, least, value, self._model(self.u))
@@ -148,7 +150,8 @@ class SmoothSet(NearOptimalSet):
         nodes = NODES if node_limit is None else node_limit
         bound, starts = self._bound(mean, rows, smooth, u, nodes, deadline)
         u = max([u, *(self._ascend(mean, start) for start in starts)], key=mean.value)
-        value = mean.value(u)
+        u = self._member(u)
+        value = mean_loss(rows, smooth, u).value(u)
         return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
 
     def best(
@@ -166,8 +169,9 @@ class SmoothSet(NearOptimalSet):
         if isinstance(judge, Step):
             return self._count(points, judge, 1.0, deadline)
         smooth = _smooth(judge)
-        mean = mean_loss(self.problem.encoded(points, smooth), smooth, self.u)
-        u = self._descend(mean)
+        rows = self.problem.encoded(points, smooth)
+        u = self._member(self._descend(mean_loss(rows, smooth, self.u)))
+        mean = mean_loss(rows, smooth, u)
         value = mean.value(u)
         bound = max(0.0, self._dual_bound(mean, u))
         return Extreme(value, min(value, bound), value, self._model(u))
@@ -205,9 +209,9 @@ class SmoothSet(NearOptimalSet):
                 self._optimum.curvature,
             )
             return Ellipsoids((region,)), self.problem.rows
-        rows = self.problem.rows.map(Ellipsoids((self._first_region(),)))
-        penalty = self.objective.penalty_at(self.u)
-        return narrowed(rows, self.problem.loss, penalty, self.u, self.outer_limit)
+        first = Ellipsoids((self._first_region(),))
+        rows, penalty = self.problem.rows, self.objective.penalty_at(self.u)
+        return narrowed(first, rows, self.problem.loss, penalty, self.u, self.outer_limit)
 
     @cached_property
     def _supports(self) -> Supports | None:
@@ -227,7 +231,7 @@ class SmoothSet(NearOptimalSet):
             return Quadratic(penalty.value - self.outer_limit, penalty.slope, penalty.curvature)
         # Along any direction R grows at least as fast as ψ(Mρ)/M² less the gradient, with ρ the
         # distance in the norm of the Hessian and M the largest margin of unit distance.
-        most = self._leverage()
+        most = max(self._leverage(), 1e-6)  # any larger one is valid
         factor = cholesky(hessian, lower=True)
         gradient = float(np.linalg.norm(solve_triangular(factor, slope, lower=True)))
         excess = self.outer_limit - self.trained.value
@@ -298,7 +302,9 @@ class SmoothSet(NearOptimalSet):
                 train = self._exact_rows(train, part) if train is not self.problem.rows else train
                 ranged = self._exact_rows(ranged, part)
         starts = [] if bound <= target else models[-STARTS:]
-        if bound > target and nodes > 0 and isinstance(train, HeldRows):
+        # Of a set within rounding of one model no part is smaller.
+        divisible = isinstance(train, HeldRows) and self.trained.value < self.inner_limit
+        if bound > target and nodes > 0 and divisible:
             bound = min(bound, branch(relaxation, found.moments, bound, target, nodes, deadline)[0])
         return bound, [self._pulled_back(self.u + d) for d in starts]
 
@@ -364,7 +370,7 @@ class SmoothSet(NearOptimalSet):
         Both functions lie above their tangents, so with a multiplier λ of the budget no member has
         less than ``L(u) − λ(limit − R(u)) + (∇L + λ∇R)·(v − u)``, and the last gradient is small.
         """
-        loss, train = mean.expansion(u), self.objective.expansion(u)
+        loss, train = mean.expansion(u), self._objective_near(u).expansion(u)
         inverse = solve(self._optimum.curvature, train.slope)
         multiplier = max(0.0, -float(loss.slope @ inverse)) / max(
             float(train.slope @ inverse), float(np.finfo(float).tiny)
@@ -396,6 +402,7 @@ class SmoothSet(NearOptimalSet):
 
         u = extreme(met, key=counted)
         bound = self._exact_rows(rows, deadline).total(partial(_end_count, judge, self.u, side))
+        bound = min(bound, 1.0)  # the weights may sum to a little more
         value = counted(u)
         if side < 0.0:
             return Extreme(value, value, max(value, bound), self._model(u))
@@ -407,14 +414,16 @@ class SmoothSet(NearOptimalSet):
         """Return bounds on the scores of rows, whether they are attained, and members met."""
         scores = Z @ self.u
         low, high = self._enclosed[0].reach(Z)
+        near = ATTAINED * np.maximum(1.0, np.abs(scores))
         if isinstance(self.loss, Squared):
             directions = solve(self._optimum.curvature, Z.T).T
-            met = [self._boundary(side * d) for d in directions for side in (-1.0, 1.0)]
-            return scores + low, scores + high, np.ones(len(Z), np.bool_), met
+            ends = [[self._boundary(side * d) for d in directions] for side in (-1.0, 1.0)]
+            least, most = (np.einsum("ij,ij->i", Z, np.array(end) - self.u) for end in ends)
+            attained = np.maximum(least - low, high - most) <= near
+            return scores + low, scores + high, attained, [*ends[0], *ends[1]]
         if self._supports is None:
             return scores + low, scores + high, np.zeros(len(Z), np.bool_), [self.u]
         up, down = (self._supports.furthest(side * Z, deadline) for side in (1.0, -1.0))
-        near = ATTAINED * np.maximum(1.0, np.abs(scores))
         attained = (up.bound - up.found <= near) & (down.bound - down.found <= near)
         low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
         met = [self.u + d for d in np.vstack([up.models, down.models])]
@@ -428,10 +437,28 @@ class SmoothSet(NearOptimalSet):
             return u
         return self._boundary(u - self.u)
 
+    def _objective_near(self, u: Vector) -> Objective:
+        """Return the objective; of a parabola the digits are best around the point of its use."""
+        return Objective(mean_loss(self.problem.rows, self.problem.loss, u), self.problem.penalty)
+
+    def _member(self, u: Vector) -> Vector:
+        """Return a model, or one nearer to the trained one, that is a member by the rows alone."""
+        if not isinstance(self.objective.mean, Parabola):
+            return u
+        budget = self.inner_limit - self.trained.value
+        for _ in range(10):
+            used = self._objective_near(u).value(u) - self.trained.value
+            if used <= budget:
+                return u
+            if budget <= 0.0:
+                break
+            u = self.u + np.sqrt(budget / used) * (1.0 - ROUNDING) * (u - self.u)
+        return self.u
+
     def _boundary(self, direction: Vector) -> Vector:
         """Return the last member in a direction from the trained model."""
         limit = self.inner_limit
-        if self.trained.value >= limit:
+        if self.trained.value >= limit or not direction.any():
             return self.u
         far = 1.0
         value, slope = self.objective.slope_along(self.u + far * direction, direction)
@@ -462,7 +489,10 @@ class SmoothSet(NearOptimalSet):
         if self.problem.loss.self_concordant:
             # While M·‖gradient‖ is far below 1 the curvature on the way is at least half of H.
             if self._leverage() * np.sqrt(newton_gain) > 0.1:
-                raise SolverError("training ended far from its optimum; scale the features")
+                raise SolverError(
+                    "training ended far from its optimum; where classes can be told apart without "
+                    "an error no model is the best one, so add a penalty; else scale the features"
+                )
             return newton_gain
         if _positive(penalty):
             return 0.5 * float(at.slope @ solve(penalty, at.slope))
@@ -482,7 +512,9 @@ class SmoothSet(NearOptimalSet):
 
 
 def _lever(factor: Matrix, block: Block) -> float:
-    return float(np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max())
+    return float(
+        np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max(initial=0.0)
+    )
 
 
 def _counted(judge: Step, u: Vector, block: Block) -> float:
