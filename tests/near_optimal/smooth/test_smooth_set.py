@@ -156,6 +156,10 @@ def test_other_losses_may_judge() -> None:
         (LogisticRegression(l1_ratio=0.5, solver="saga"), "l1_ratio=0.5"),
         (LinearSVC(loss="hinge"), "loss='hinge'"),
         (LinearSVC(penalty="l1"), "penalty='l1'"),
+        (LogisticRegression(C=0.0), "C=0.0; pass a positive number"),
+        (LinearSVC(C=float("nan")), "C=nan; pass a positive number"),
+        (LinearSVC(intercept_scaling=-1.0), "intercept_scaling=-1.0; pass a positive number"),
+        (Ridge(-1.0), "alpha=-1.0; pass a finite number that is not negative"),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(estimator: Any, words: str) -> None:
@@ -184,3 +188,114 @@ def test_columns_that_depend_on_each_other_need_a_penalty() -> None:
         .worst(twice_val, targets_val)
         .proved
     )
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-6])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_that_nearly_depend_on_each_other_leave_bounds_valid(
+    apart: float, seed: int
+) -> None:
+    X, _, y, X_val, _, y_val = draw(seed, n=20, m=4)
+    # The same models, of columns of which one is nearly another.
+    mixed = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, apart]])
+    members = near_optimal_set(LinearRegression(), X @ mixed, y, epsilon=0.1)
+    ones, ones_val = np.column_stack([X, np.ones(20)]), np.column_stack([X_val, np.ones(4)])
+    trained, squares, *_ = np.linalg.lstsq(ones, y)
+    spread = np.linalg.norm(np.linalg.solve(np.linalg.cholesky(ones.T @ ones), ones_val.T), axis=0)
+    middle, half = ones_val @ trained, np.sqrt(0.1 * squares[0]) * spread
+    scores = members.score_range(X_val @ mixed)
+    assert np.all(scores.low <= middle - half + 1e-8)
+    assert np.all(scores.high >= middle + half - 1e-8)
+    width = 2.0 * half[scores.exact]
+    assert (scores.high - scores.low)[scores.exact] == pytest.approx(width, abs=1e-5)
+    best, worst = (ask(X_val @ mixed, y_val) for ask in (members.best, members.worst))
+    for extreme in (best, worst):
+        residuals = X @ (mixed @ extreme.coef) + extreme.intercept - y
+        assert residuals @ residuals <= 1.1 * squares[0] * (1.0 + 1e-9)
+    u = cp.Variable(4)
+    budget = [cp.norm(ones @ u - y) <= np.sqrt(1.1 * squares[0])]
+    least = cp.Problem(cp.Minimize(cp.sum_squares(ones_val @ u - y_val) / 4.0), budget).solve(
+        solver=cp.CLARABEL
+    )
+    assert best.lower_bound <= least + 1e-7
+    assert best.value >= least - 1e-7
+
+
+def test_a_loss_of_nothing_is_not_negative() -> None:
+    rng = np.random.default_rng(0)
+    X, y, X_val = rng.normal(size=(6, 3)), 1e6 * rng.normal(size=6), rng.normal(size=(2, 3))
+    y_val = X_val.sum(axis=1) * 1e6
+    best = near_optimal_set(Ridge(1.0), X, y, epsilon=10.0).best(X_val, y_val)
+    residuals = X_val @ best.coef + best.intercept - y_val
+    assert best.value == pytest.approx(residuals @ residuals / 2.0, rel=1e-9, abs=1e-15)
+    assert best.value >= 0.0
+
+
+def test_a_row_of_zeros_scores_the_same_for_all_members() -> None:
+    X, _, targets, *_ = draw(0)
+    members = near_optimal_set(Ridge(1.0, fit_intercept=False), X, targets, epsilon=0.1)
+    scores = members.score_range(np.zeros((1, 3)))
+    assert (scores.low[0], scores.high[0], scores.exact[0]) == (0.0, 0.0, True)
+
+
+def test_a_budget_far_above_the_least_loss_has_bounds() -> None:
+    X, labels, _, X_val, labels_val, _ = draw(0, p=1, m=5)
+    members = near_optimal_set(LogisticRegression(), X, labels, epsilon=1e5)
+    worst = members.worst(X_val, labels_val, node_limit=5)
+    assert members.train_loss(worst.model) <= members.limit
+    # A member of a grid along the intercept, which has no penalty.
+    signs = np.where(labels == "b", 1.0, -1.0)
+    shift = members.limit / 2.0
+    member = Linear(np.zeros(1), shift)
+    assert np.logaddexp(0.0, -signs * shift).mean() <= members.limit
+    assert members.contains(member)
+    signs_val = np.where(labels_val == "b", 1.0, -1.0)
+    assert np.logaddexp(0.0, -signs_val * shift).mean() <= worst.upper_bound < np.inf
+
+
+def test_a_set_within_rounding_of_one_model_is_not_divided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def divided(*_: Any) -> Any:
+        raise AssertionError("the set was divided")
+
+    monkeypatch.setattr("pessimal.near_optimal.smooth.smooth_set.branch", divided)
+    X, labels, _, X_val, labels_val, _ = draw(0)
+    worst = near_optimal_set(LogisticRegression(), X, labels).worst(X_val, labels_val)
+    assert worst.upper_bound == pytest.approx(worst.value, abs=1e-4)
+
+
+def test_blocks_without_rows_change_nothing() -> None:
+    X, labels, _, X_val, labels_val, _ = draw(0)
+    blocks: Any = [(X[:0], labels[:0]), (X[:25], labels[:25]), (X[25:25], labels[25:25])]
+    blocks.append((X[25:], labels[25:]))
+    no_labels: Any = None
+    worst = near_optimal_set(LogisticRegression(), blocks, no_labels, epsilon=0.01).worst(
+        X_val, labels_val
+    )
+    whole = near_optimal_set(LogisticRegression(), X, labels, epsilon=0.01).worst(X_val, labels_val)
+    assert worst.value == pytest.approx(whole.value, rel=1e-9)
+    assert worst.upper_bound == pytest.approx(whole.upper_bound, rel=1e-6)
+
+
+def test_no_share_of_points_is_above_1() -> None:
+    rng = np.random.default_rng(0)
+    X, X_val = rng.normal(size=(40, 3)), rng.normal(size=(49, 3))
+    y = np.where(rng.random(40) > 0.5, 1, -1)
+    members = near_optimal_set(LogisticRegression(C=100.0), X, y, epsilon=3.0)
+    worst = members.worst(X_val, np.where(X_val[:, 0] > 0.0, 1, -1), loss="zero_one")
+    assert worst.upper_bound <= 1.0
+
+
+def test_classes_that_can_be_told_apart_need_a_penalty() -> None:
+    X, *_ = draw(0)
+    with pytest.raises(SolverError, match="add a penalty"):
+        near_optimal_set(LogisticRegression(C=np.inf), X, X[:, 0] > 0.5, epsilon=0.1)
+
+
+def test_a_class_without_weight_is_refused() -> None:
+    X, labels, *_ = draw(0)
+    with pytest.raises(InvalidInputError, match="0 for all rows of class 'b'"):
+        near_optimal_set(
+            LogisticRegression(), X, labels, sample_weight=np.where(labels == "a", 1.0, 0.0)
+        )

@@ -17,7 +17,12 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, eigh, solve_triangular
 from scipy.optimize import minimize
 
 from pessimal.limits import Deadline
-from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, dual_value, is_positive
+from pessimal.near_optimal.smooth.quadratic import (
+    Largest,
+    Quadratic,
+    certainly_positive,
+    dual_value,
+)
 from pessimal.near_optimal.smooth.relaxation import Moments, Relaxation, tightened
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.problem import Matrix, Vector
@@ -201,7 +206,7 @@ def _largest_between(
         to_walls = -low * high + (low + high) * z - z * z
         return constant + 0.5 * float(h @ d), np.exp(x) * np.append(to_budget, to_walls)
 
-    if not is_positive(below.curvature):
+    if not certainly_positive(below.curvature):
         start = np.zeros(1 + len(slabs))
         return Largest(np.zeros(len(above.slope)), np.inf, np.inf), start
     lead = float(eigh(above.curvature, below.curvature, eigvals_only=True)[-1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,11 @@ def _two_classes(summary: Summary) -> tuple[Any, Any]:
         raise InvalidInputError(
             f"y has {len(summary.classes)} classes; a near-optimal set of a classifier needs two"
         )
+    for label, weight in zip(summary.classes, summary.class_weights, strict=True):
+        if not weight:
+            raise InvalidInputError(
+                f"sample_weight is 0 for all rows of class {label!r}; give some of them weight"
+            )
     return summary.classes[0], summary.classes[1]
 
 
@@ -246,10 +252,23 @@ def _refuse_positive(estimator: Any) -> None:
         )
 
 
+def _positive(estimator: Any, name: str) -> float:
+    """Return a parameter that scikit-learn wants above 0."""
+    value = getattr(estimator, name)
+    if not (isinstance(value, Real) and float(value) > 0.0):
+        raise InvalidInputError(f"estimator has {name}={value!r}; pass a positive number")
+    return float(value)
+
+
 def _ridge(estimator: Any) -> tuple[SmoothLoss, float, float]:
-    if np.ndim(estimator.alpha) != 0:
+    alpha = estimator.alpha
+    if np.ndim(alpha) != 0:
         raise InvalidInputError("estimator has one alpha per target; pass a single number")
-    return Squared(), 2.0 * float(estimator.alpha), 0.0
+    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
+        raise InvalidInputError(
+            f"estimator has alpha={alpha!r}; pass a finite number that is not negative"
+        )
+    return Squared(), 2.0 * float(alpha), 0.0
 
 
 def _least_squares(_: Any) -> tuple[SmoothLoss, float, float]:
@@ -262,10 +281,11 @@ def _logistic(estimator: Any) -> tuple[SmoothLoss, float, float]:
             f"estimator has penalty={estimator.penalty!r} and l1_ratio={estimator.l1_ratio!r}; "
             "only the l2 penalty is known here, so pass l1_ratio=0"
         )
-    strength = 0.0 if estimator.penalty is None else 1.0 / float(estimator.C)
+    strength = 0.0 if estimator.penalty is None else 1.0 / _positive(estimator, "C")
     # liblinear appends a column of `intercept_scaling` and penalises its coefficient.
-    scaled = strength / float(estimator.intercept_scaling) ** 2
-    return Logistic(), strength, scaled if estimator.solver == "liblinear" else 0.0
+    if estimator.solver != "liblinear":
+        return Logistic(), strength, 0.0
+    return Logistic(), strength, strength / _positive(estimator, "intercept_scaling") ** 2
 
 
 def _svc(estimator: Any) -> tuple[SmoothLoss, float, float]:
@@ -274,8 +294,8 @@ def _svc(estimator: Any) -> tuple[SmoothLoss, float, float]:
             f"estimator has loss={estimator.loss!r} and penalty={estimator.penalty!r}; pass "
             "loss='squared_hinge' and penalty='l2'"
         )
-    strength = 1.0 / float(estimator.C)
-    return SquaredHinge(), strength, strength / float(estimator.intercept_scaling) ** 2
+    strength = 1.0 / _positive(estimator, "C")
+    return SquaredHinge(), strength, strength / _positive(estimator, "intercept_scaling") ** 2
 
 
 _PENALTIES: dict[type, Callable[[Any], tuple[SmoothLoss, float, float]]] = {

@@ -8,7 +8,7 @@ over the rows nothing is asked of them again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from pessimal.errors import SolverError
 from pessimal.losses import SmoothLoss, Squared
-from pessimal.near_optimal.smooth.quadratic import Quadratic, is_positive
+from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
 from pessimal.near_optimal.smooth.rows import Block, Rows
 from pessimal.problem import Matrix, Vector
 
@@ -75,6 +75,12 @@ def _expansion(loss: SmoothLoss, u: Vector, block: Block) -> Quadratic:
     return Quadratic(loss.mean(margins, block.weight), slope, block.gram(loss.second(margins)))
 
 
+def _tangent(loss: SmoothLoss, u: Vector, block: Block) -> Quadratic:
+    margins, p = block.margins(u), block.Z.shape[1]
+    slope = block.Z.T @ (block.weight * loss.slope(margins))
+    return Quadratic(loss.mean(margins, block.weight), slope, np.zeros((p, p)))
+
+
 @dataclass(frozen=True, eq=False)
 class Parabola:
     """A function that is a quadratic around a point."""
@@ -100,6 +106,12 @@ def mean_loss(rows: Rows, loss: SmoothLoss, near: Vector) -> MeanLoss | Parabola
     """Return the mean of a loss over rows; of squares the parabola, exact around a model."""
     mean = MeanLoss(rows, loss)
     return Parabola(near, mean.expansion(near)) if isinstance(loss, Squared) else mean
+
+
+def moved(parabola: Parabola, rows: Rows, u: Vector) -> Parabola:
+    """Return the parabola of the squares of rows with its digits around another model."""
+    there = rows.total(partial(_tangent, Squared(), u))
+    return Parabola(u, replace(there, curvature=parabola.quadratic.curvature))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +146,7 @@ def newton(function: Function, start: Vector) -> Vector:
     u = start
     at = function.expansion(u)
     for _ in range(MOST_STEPS):
-        if not is_positive(at.curvature):  # so far out that rounding leaves no curvature
+        if not certainly_positive(at.curvature):  # so far out that rounding leaves no curvature
             return u
         step = -solve(at.curvature, at.slope)
         decrement = -float(at.slope @ step)
@@ -199,7 +211,12 @@ def solve(matrix: Matrix, right: Vector) -> Vector:
     try:
         return np.asarray(cho_solve(cho_factor(matrix, lower=True), right))
     except LinAlgError:
-        raise SolverError(
-            "the training objective is flat in some direction: columns depend on each other and "
-            "nothing is penalised; add a penalty, or leave a column out"
-        ) from None
+        raise flat() from None
+
+
+def flat() -> SolverError:
+    """Return what is said of an objective whose optimum is no single model."""
+    return SolverError(
+        "the training objective is flat in some direction: columns depend on each other, or tell "
+        "the classes apart, and nothing is penalised; add a penalty, or leave a column out"
+    )

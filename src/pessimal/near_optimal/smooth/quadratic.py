@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
 from scipy.optimize import minimize_scalar
 
 from pessimal.problem import Matrix, Vector
@@ -26,9 +26,6 @@ ABOVE = 1e-11
 """λ stays this share above the leading eigenvalue, where the bound has its pole."""
 
 TINY = float(np.finfo(float).tiny)
-
-ALMOST = 1e-13
-"""A matrix counts as positive definite if it still is with so much less on its diagonal."""
 
 ROUNDING = 1e-13
 """Added to a bound, relative to the terms it is made of, once per dimension."""
@@ -69,14 +66,14 @@ class Largest:
     multiplier: float
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def largest(objective: Quadratic, region: Quadratic) -> Largest:
     """Maximise a quadratic where another one, convex, is at most 0 (it is at d = 0)."""
-    if not is_positive(region.curvature):
-        return Largest(np.zeros(len(objective.slope)), np.inf, np.inf)
+    if not certainly_positive(region.curvature):  # it may have no end in some direction
+        return Largest(np.zeros_like(region.slope), np.inf, np.inf)
     theta, basis = eigh(objective.curvature, region.curvature)
-    with np.errstate(over="ignore", invalid="ignore"):
-        a, r, c = basis.T @ objective.slope, basis.T @ region.slope, min(region.value, 0.0)
-        sizes = np.array([a @ a, r @ r, c, theta[-1] * (r @ r)])
+    a, r, c = basis.T @ objective.slope, basis.T @ region.slope, min(region.value, 0.0)
+    sizes = np.array([a @ a, r @ r, c, theta[-1] * (r @ r)])
     if not np.isfinite(sizes).all():
         return Largest(np.zeros(len(a)), np.inf, np.inf)
     lead = max(float(theta[-1]), 0.0)
@@ -139,38 +136,41 @@ def _certified(multiplier: float, objective: Quadratic, region: Quadratic) -> fl
     return np.inf
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def dual_value(matrix: Matrix, h: Vector, constant: float) -> float:
     """Return ``constant + ½hᵀM⁻¹h``, rounded up; ∞ unless M is certainly positive definite."""
-    # A factorisation of a little less than M proves M positive, whatever rounding did to it.
-    less = matrix - np.diag(4.0 * len(h) * np.finfo(float).eps * np.abs(np.diag(matrix)))
+    less = lessened(matrix)
     try:
         factor = cho_factor(less, lower=True)
-    except np.linalg.LinAlgError:
+    except LinAlgError:
         return np.inf
     x = cho_solve(factor, h)
     residual = h - less @ x
     half = 0.5 * float(h @ x) + abs(float(residual @ x))
-    if not np.isfinite(half):
-        return np.inf
-    return constant + half + ROUNDING * len(h) * (abs(constant) + abs(half))
+    bound = constant + half + ROUNDING * len(h) * (abs(constant) + abs(half))
+    return bound if np.isfinite(bound) else np.inf
 
 
-def is_positive(matrix: Matrix) -> bool:
-    """Return whether a matrix has a Cholesky factorisation, in the units of its diagonal."""
-    size = np.sqrt(np.abs(np.diag(matrix)))
-    if not (size > 0.0).all():
+def lessened(matrix: Matrix) -> Matrix:
+    """Return a little less than M: where that is positive so is M, whatever rounding did to it."""
+    less = 4.0 * len(matrix) * np.finfo(float).eps * np.abs(np.diag(matrix))
+    return np.asarray(matrix - np.diag(less))
+
+
+def certainly_positive(matrix: Matrix) -> bool:
+    """Return whether a matrix is positive definite, whatever rounding did to it."""
+    if not np.isfinite(matrix).all():
         return False
-    scaled = matrix / np.outer(size, size)
     try:
-        cholesky(scaled - ALMOST * np.eye(len(size)), lower=True)
-    except np.linalg.LinAlgError:
+        cho_factor(lessened(matrix), lower=True)
+    except LinAlgError:
         return False
     return True
 
 
 def reach(rows: Matrix, region: Quadratic) -> tuple[Vector, Vector]:
     """Least and largest ``rows·d`` over an ellipsoid, outwards by a margin for rounding."""
-    factor = cho_factor(region.curvature, lower=True)
+    factor = cho_factor(lessened(region.curvature), lower=True)
     centre = -cho_solve(factor, region.slope)
     radius2 = max(0.0, -2.0 * min(region.value, 0.0) - float(region.slope @ centre))
     # ‖row‖ in the inverse of A, by one triangular solve for all rows.

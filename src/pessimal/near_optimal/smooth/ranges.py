@@ -26,7 +26,12 @@ from scipy.optimize import brentq
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.objective import MeanLoss, Objective, Tilted, newton
-from pessimal.near_optimal.smooth.quadratic import Quadratic, is_positive, reach
+from pessimal.near_optimal.smooth.quadratic import (
+    Quadratic,
+    certainly_positive,
+    lessened,
+    reach,
+)
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
@@ -53,7 +58,10 @@ MOST = 60.0
 
 TINY = float(np.finfo(float).tiny)
 
-OUTWARDS = 1e-10
+GRADIENT = 1e-14
+"""Error of a gradient, relative to the sizes of its terms: far more than rounding makes."""
+
+OUTWARDS = 1e-9
 """Share of its terms that is added to a bound for rounding."""
 
 
@@ -75,21 +83,20 @@ class Ellipsoids:
 
 
 def narrowed(
+    around: Ellipsoids,
     rows: Rows,
     loss: SmoothLoss,
     penalty: Quadratic,
     trained: Vector,
     limit: float,
-    first: Quadratic,
 ) -> tuple[Ellipsoids, Rows]:
-    """Narrow a first ellipsoid around the set; return the last, and the rows with their ranges."""
-    around = Ellipsoids((first,))
+    """Narrow ellipsoids that hold the set; return them and the rows with the ranges they leave."""
     rows, wide = rows.map(around), np.inf
     for _ in range(ROUNDS):
         below = rows.total(partial(_below, loss, trained)) + penalty
-        region = replace(below, value=below.value - limit)
-        if not is_positive(region.curvature):  # margins range so far that nothing curves R
+        if not certainly_positive(below.curvature):  # over ranges this wide R is nearly linear
             break
+        region = replace(below, value=below.value - limit)
         around = Ellipsoids((region,))
         rows = rows.map(around)
         width = rows.total(_width)
@@ -143,8 +150,11 @@ class Supports:
         self.pull = self._white(objective.penalty @ trained)
         self.base = 0.5 * float(trained @ objective.penalty @ trained)
         region = around.regions[-1]
-        curvature = self._white(self._white(region.curvature).T)
+        # Columns that nearly depend on each other magnify rounding here: less of it first.
+        curvature = self._white(self._white(lessened(region.curvature)).T)
         self.region = Quadratic(region.value, self._white(region.slope), curvature)
+        far = reach(np.eye(len(trained)), self.region)
+        self.extent = float(np.linalg.norm(np.maximum(-far[0], far[1])))
 
     def _white(self, columns: Matrix) -> Matrix:
         return np.asarray(solve_triangular(self.factor, columns, lower=True))
@@ -236,24 +246,36 @@ class Supports:
         return met[1:]
 
     def _limit(self, q: Matrix, D: Matrix, value: Vector, G: Matrix) -> Vector:
-        """Bound q·d over the set from the values and gradients of R at models D."""
+        """Bound q·d over the set from the values and gradients of R at models D.
+
+        A bound whose terms are larger than what the ellipsoid says is of no use, and owes what it
+        says to rounding.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             along = (G * q).sum(axis=0) / np.maximum(np.square(q).sum(axis=0), TINY)
             multiple = np.where(along > 0.0, along, 1.0)
             rest = q - G / multiple
             usable = (along > 0.0) & (value <= self.far) & np.isfinite(rest).all(axis=0)
             rest = np.where(usable, rest, 0.0)
+            noise = GRADIENT * self._size(D) * (np.linalg.norm(D, axis=0) + self.extent)
             terms = np.array(
                 [
                     (q * D).sum(axis=0),
                     (self.limits[0] - value) / multiple,
                     reach(rest.T, self.region)[1],
                     -(rest * D).sum(axis=0),
+                    noise / multiple,
                 ]
             )
             limit = terms.sum(axis=0) + OUTWARDS * np.abs(terms).sum(axis=0)
-        # Far out, rounding of the gradient is all that is left of it.
-        return np.where(usable & np.isfinite(limit), limit, np.inf)
+            most = np.maximum(*map(np.abs, reach(q.T, self.region)))
+            usable &= (np.abs(terms) <= TOO_FAR * most).all(axis=0)
+        return np.where(usable, limit, np.inf)
+
+    def _size(self, D: Matrix) -> Vector:
+        """Bound the sizes of the terms that gradients at models D are sums of."""
+        pull = np.linalg.norm(self.pull) + np.linalg.norm(self.penalty @ D, axis=0)
+        return np.asarray(pull + self.rows.total(partial(_slopes, self.loss, D)))
 
     def _gradients(self, D: Matrix) -> tuple[Vector, Matrix]:
         """Return R and its gradient at many models."""
@@ -261,6 +283,11 @@ class Supports:
         pulled = self.penalty @ D
         value = value + self.base + self.pull @ D + 0.5 * (D * pulled).sum(axis=0)
         return value, G + self.pull[:, None] + pulled
+
+
+def _slopes(loss: SmoothLoss, D: Matrix, block: Block) -> Vector:
+    slopes = np.abs(loss.slope(block.Z @ D - block.offset[:, None]))
+    return np.asarray((block.weight * np.linalg.norm(block.Z, axis=1)) @ slopes)
 
 
 class _Sums(tuple[Vector, Matrix]):

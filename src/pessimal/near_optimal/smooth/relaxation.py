@@ -23,7 +23,7 @@ import numpy as np
 
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
-from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, largest
+from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, certainly_positive, largest
 from pessimal.near_optimal.smooth.rows import Block, Rows
 from pessimal.problem import Matrix, Vector
 
@@ -100,10 +100,12 @@ class Relaxation:
         return largest(above, below)
 
     def quadratics(self, moments: Moments) -> tuple[Quadratic, Quadratic]:
-        """Return one below training less its limit, and one above the loss."""
+        """Return one that is at most 0 on the set, and one above the loss."""
         below, above = (
             f if isinstance(f, Quadratic) else f.at(moments) for f in (self.below, self.above)
         )
+        if not certainly_positive(below.curvature):  # as over ranges where R is nearly linear
+            return self.around, above
         return replace(below, value=below.value - self.limit), above
 
     def narrowed(self, change: Callable[[Block], Block]) -> Relaxation | None:

@@ -32,14 +32,17 @@ from pessimal.near_optimal.smooth.counting import count_above
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
 from pessimal.near_optimal.smooth.objective import (
     Function,
+    MeanLoss,
     Objective,
     Parabola,
     Weighted,
+    flat,
     mean_loss,
+    moved,
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import Quadratic, is_positive, largest
+from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive, largest
 from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
 from pessimal.near_optimal.smooth.relaxation import (
     ROUNDS,
@@ -126,13 +129,17 @@ class SmoothSet(NearOptimalSet):
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
-        zero = np.zeros(len(problem.penalty))
-        start = Objective(mean_loss(problem.rows, problem.loss, zero), problem.penalty)
-        solve(start.expansion(zero).curvature, zero)  # refuses what is flat
-        self.u = newton(start, zero)
-        # Of a parabola the digits are best around the point where it is used.
-        self.objective = Objective(mean_loss(problem.rows, problem.loss, self.u), problem.penalty)
+        self.u = np.zeros(len(problem.penalty))
+        mean = mean_loss(problem.rows, problem.loss, self.u)
+        self.u = newton(Objective(mean, problem.penalty), self.u)
+        if isinstance(mean, Parabola):  # its digits are best around the point where it is used
+            mean = moved(mean, problem.rows, self.u)
+            self.u = newton(Objective(mean, problem.penalty), self.u)
+            mean = moved(mean, problem.rows, self.u)
+        self.objective = Objective(mean, problem.penalty)
         self._optimum = self.objective.expansion(self.u)
+        if not certainly_positive(self._optimum.curvature):
+            raise flat()
         value = self._optimum.value
         least = max(0.0, value * (1.0 - ROUNDING) - self._still_to_gain())
         self.trained = Extreme(value, least, value, self._model(self.u))
@@ -204,7 +211,8 @@ class SmoothSet(NearOptimalSet):
                 Judged(mean, rows, smooth, self.u), mean.value(u), u, nodes, deadline
             )
             u = max([u, *(self._ascend(mean, start, deadline) for start in starts)], key=mean.value)
-            value = mean.value(u)
+            u = self._member(u)
+            value = MeanLoss(rows, smooth).value(u)
             return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
 
     def best(
@@ -222,8 +230,9 @@ class SmoothSet(NearOptimalSet):
             if isinstance(judge, Step):
                 return self._count(points, judge, 1.0, deadline)
             smooth = _smooth(judge)
-            mean = mean_loss(self.problem.encoded(points, smooth), smooth, self.u)
-            u = self._descend(mean, deadline)
+            rows = self.problem.encoded(points, smooth)
+            u = self._member(self._descend(mean_loss(rows, smooth, self.u), deadline))
+            mean = MeanLoss(rows, smooth)
             value = mean.value(u)
             bound = max(0.0, self._dual_bound(mean, u))
             return Extreme(value, min(value, bound), value, self._model(u))
@@ -261,10 +270,9 @@ class SmoothSet(NearOptimalSet):
                 self._optimum.curvature,
             )
             return Ellipsoids((region,)), self.problem.rows
-        penalty, first = self.objective.penalty_at(self.u), self._first_region()
-        return narrowed(
-            self.problem.rows, self.problem.loss, penalty, self.u, self.outer_limit, first
-        )
+        first = Ellipsoids((self._first_region(),))
+        rows, penalty = self.problem.rows, self.objective.penalty_at(self.u)
+        return narrowed(first, rows, self.problem.loss, penalty, self.u, self.outer_limit)
 
     @cached_property
     def _supports(self) -> Supports | None:
@@ -279,12 +287,12 @@ class SmoothSet(NearOptimalSet):
         hessian, slope = self._optimum.curvature, self._optimum.slope
         if not self.problem.loss.self_concordant:
             penalty = self.objective.penalty_at(self.u)
-            if not is_positive(penalty.curvature):
+            if not certainly_positive(penalty.curvature):
                 raise _unpenalised()
             return Quadratic(penalty.value - self.outer_limit, penalty.slope, penalty.curvature)
         # Along any direction R grows at least as fast as ψ(Mρ)/M² less the gradient, with ρ the
         # distance in the norm of the Hessian and M the largest margin of unit distance.
-        most = self._leverage()
+        most = max(self._leverage(), 1e-6)  # any larger one is valid
         factor = cholesky(hessian, lower=True)
         gradient = float(np.linalg.norm(solve_triangular(factor, slope, lower=True)))
         excess = self.outer_limit - self.trained.value
@@ -353,7 +361,9 @@ class SmoothSet(NearOptimalSet):
                 part = deadline.share(0.5)
                 train, rows = self._exact_rows(train, part), self._exact_rows(rows, part)
         starts = [self._pulled_back(self.u + d) for d in found.models[-STARTS:]]
-        if isinstance(train, HeldRows) and nodes:
+        # Of a set within rounding of one model no part is smaller.
+        divisible = isinstance(train, HeldRows) and self.trained.value < self.inner_limit
+        if divisible and nodes:
             with np.errstate(over="ignore", invalid="ignore"):
                 branched, _ = branch(relaxation, found.moments, bound, target, nodes, deadline)
             bound = min(bound, branched)
@@ -421,7 +431,7 @@ class SmoothSet(NearOptimalSet):
         Both functions lie above their tangents, so with a multiplier λ of the budget no member has
         less than ``L(u) − λ(limit − R(u)) + (∇L + λ∇R)·(v − u)``, and the last gradient is small.
         """
-        loss, train = mean.expansion(u), self.objective.expansion(u)
+        loss, train = mean.expansion(u), self._direct.expansion(u)
         inverse = solve(self._optimum.curvature, train.slope)
         multiplier = max(0.0, -float(loss.slope @ inverse)) / max(
             float(train.slope @ inverse), float(np.finfo(float).tiny)
@@ -458,7 +468,7 @@ class SmoothSet(NearOptimalSet):
         u = (max if side < 0.0 else min)((u, *met), key=counted)
         value, n = counted(u), points.summary.n_rows
         if side < 0.0:
-            bound = min(ends, np.floor(most * n + WHOLE) / n)
+            bound = min(ends, 1.0, np.floor(most * n + WHOLE) / n)
             return Extreme(value, value, max(value, bound), self._model(u))
         bound = max(ends, np.ceil((1.0 - most) * n - WHOLE) / n)
         return Extreme(value, min(value, bound), value, self._model(u))
@@ -469,10 +479,13 @@ class SmoothSet(NearOptimalSet):
         """Return bounds on the scores of rows, whether they are attained, and members met."""
         scores = Z @ self.u
         low, high = self._enclosed[0].reach(Z)
+        near = ATTAINED * np.maximum(1.0, np.abs(scores))
         if isinstance(self.loss, Squared):
             directions = solve(self._optimum.curvature, Z.T).T
-            met = [self._boundary(side * d) for d in directions for side in (-1.0, 1.0)]
-            return scores + low, scores + high, np.ones(len(Z), np.bool_), met
+            ends = [[self._boundary(side * d) for d in directions] for side in (-1.0, 1.0)]
+            least, most = (np.einsum("ij,ij->i", Z, np.array(end) - self.u) for end in ends)
+            attained = np.maximum(least - low, high - most) <= near
+            return scores + low, scores + high, attained, [*ends[0], *ends[1]]
         if self._supports is None:
             return scores + low, scores + high, np.zeros(len(Z), np.bool_), [self.u]
         supports = self._supports
@@ -480,7 +493,6 @@ class SmoothSet(NearOptimalSet):
             supports.slowly(side * Z, supports.furthest(side * Z, deadline), deadline)
             for side in (1.0, -1.0)
         )
-        near = ATTAINED * np.maximum(1.0, np.abs(scores))
         attained = (up.bound - up.found <= near) & (down.bound - down.found <= near)
         low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
         met = [self.u + d for d in np.vstack([up.models, down.models])]
@@ -494,10 +506,29 @@ class SmoothSet(NearOptimalSet):
             return u
         return self._boundary(u - self.u)
 
+    @property
+    def _direct(self) -> Objective:
+        """The objective by a pass over the rows."""
+        return Objective(MeanLoss(self.problem.rows, self.problem.loss), self.problem.penalty)
+
+    def _member(self, u: Vector) -> Vector:
+        """Return a model, or one nearer to the trained one, that is a member by the rows alone."""
+        if not isinstance(self.objective.mean, Parabola):
+            return u
+        budget = self.inner_limit - self.trained.value
+        for _ in range(10):
+            used = self._direct.value(u) - self.trained.value
+            if used <= budget:
+                return u
+            if budget <= 0.0:
+                break
+            u = self.u + np.sqrt(budget / used) * (1.0 - ROUNDING) * (u - self.u)
+        return self.u
+
     def _boundary(self, direction: Vector) -> Vector:
         """Return the last member in a direction from the trained model."""
         limit = self.inner_limit
-        if self.trained.value >= limit:
+        if self.trained.value >= limit or not direction.any():
             return self.u
         far = 1.0
         value, slope = self.objective.slope_along(self.u + far * direction, direction)
@@ -530,10 +561,10 @@ class SmoothSet(NearOptimalSet):
             if self._leverage() * np.sqrt(newton_gain) > 0.1:
                 raise SolverError(
                     "training did not come near an optimum; if the classes can be separated and "
-                    "nothing is penalised there is none, so pass a penalty, such as C=1"
+                    "nothing is penalised there is none, so add a penalty, such as C=1"
                 )
             return newton_gain
-        if is_positive(penalty):
+        if certainly_positive(penalty):
             return 0.5 * float(at.slope @ solve(penalty, at.slope))
         raise _unpenalised()
 
@@ -555,7 +586,9 @@ class _LateError(Exception):
 
 
 def _lever(factor: Matrix, block: Block) -> float:
-    return float(np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max())
+    return float(
+        np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max(initial=0.0)
+    )
 
 
 def _worst_of_range(loss: SmoothLoss, trained: Vector, block: Block) -> float:

@@ -189,8 +189,8 @@ class Blocks(Source):
 
     @cached_property
     def first(self) -> Piece:
-        """The first block."""
-        return next(iter(self))
+        """The first block that has rows."""
+        return next(piece for piece in self if len(piece[1]))
 
     def summarise(self) -> Summary:
         """Pass over all blocks and check them."""
