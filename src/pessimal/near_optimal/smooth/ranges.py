@@ -185,12 +185,12 @@ class Supports:
                 break
             p, s2, D = q[:, active], size2[active], before + step
             with np.errstate(over="ignore", invalid="ignore"):
-                value, G = self._gradients(D)
+                value, G, size = self._gradients(D)
             multiple = (G * p).sum(axis=0) / s2
             usable = (value <= self.far) & (multiple > 0.0)
             G, multiple = np.where(usable, G, p), np.where(usable, multiple, 1.0)
             rest, reached = p - G / multiple, (p * D).sum(axis=0)
-            bounds = self._limit(p, D, value, G)
+            bounds = self._limit(p, D, value, G, size)
             bound[active] = np.minimum(bound[active], np.where(usable, bounds, np.inf))
             member = usable & (value <= inner) & (reached > found[active])
             found[active[member]] = reached[member]
@@ -216,8 +216,8 @@ class Supports:
                 at = self._white(Z[k][:, None])
                 D = (self.factor.T @ d)[:, None]
                 with np.errstate(over="ignore", invalid="ignore"):
-                    value, G = self._gradients(D)
-                limit = self._limit(at, D, value, G)
+                    value, G, size = self._gradients(D)
+                limit = self._limit(at, D, value, G, size)
                 bound[k] = min(bound[k], float(limit[0]))
                 if value[0] <= self.limits[1] and Z[k] @ d > found[k]:
                     found[k], models[k] = Z[k] @ d, d
@@ -245,7 +245,7 @@ class Supports:
             brentq(excess, low, high, xtol=1e-9, rtol=1e-12)
         return met[1:]
 
-    def _limit(self, q: Matrix, D: Matrix, value: Vector, G: Matrix) -> Vector:
+    def _limit(self, q: Matrix, D: Matrix, value: Vector, G: Matrix, size: Vector) -> Vector:
         """Bound q·d over the set from the values and gradients of R at models D.
 
         A bound whose terms are larger than what the ellipsoid says is of no use, and owes what it
@@ -257,7 +257,7 @@ class Supports:
             rest = q - G / multiple
             usable = (along > 0.0) & (value <= self.far) & np.isfinite(rest).all(axis=0)
             rest = np.where(usable, rest, 0.0)
-            noise = GRADIENT * self._size(D) * (np.linalg.norm(D, axis=0) + self.extent)
+            noise = GRADIENT * size * (np.linalg.norm(D, axis=0) + self.extent)
             terms = np.array(
                 [
                     (q * D).sum(axis=0),
@@ -272,37 +272,30 @@ class Supports:
             usable &= (np.abs(terms) <= TOO_FAR * most).all(axis=0)
         return np.where(usable, limit, np.inf)
 
-    def _size(self, D: Matrix) -> Vector:
-        """Bound the sizes of the terms that gradients at models D are sums of."""
-        pull = np.linalg.norm(self.pull) + np.linalg.norm(self.penalty @ D, axis=0)
-        return np.asarray(pull + self.rows.total(partial(_slopes, self.loss, D)))
-
-    def _gradients(self, D: Matrix) -> tuple[Vector, Matrix]:
-        """Return R and its gradient at many models."""
-        value, G = self.rows.total(partial(_sums, self.loss, D))
+    def _gradients(self, D: Matrix) -> tuple[Vector, Matrix, Vector]:
+        """Return R and its gradient at many models, and the sizes of the terms it is a sum of."""
+        value, G, size = self.rows.total(partial(_sums, self.loss, D))
         pulled = self.penalty @ D
         value = value + self.base + self.pull @ D + 0.5 * (D * pulled).sum(axis=0)
-        return value, G + self.pull[:, None] + pulled
+        size = size + np.linalg.norm(self.pull) + np.linalg.norm(pulled, axis=0)
+        return value, G + self.pull[:, None] + pulled, size
 
 
-def _slopes(loss: SmoothLoss, D: Matrix, block: Block) -> Vector:
-    slopes = np.abs(loss.slope(block.Z @ D - block.offset[:, None]))
-    return np.asarray((block.weight * np.linalg.norm(block.Z, axis=1)) @ slopes)
-
-
-class _Sums(tuple[Vector, Matrix]):
-    """Values and gradients that add up block by block."""
+class _Sums(tuple[Vector, Matrix, Vector]):
+    """Values, gradients and sizes that add up block by block."""
 
     __slots__ = ()
 
     def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
-        return _Sums((self[0] + other[0], self[1] + other[1]))
+        return _Sums(a + b for a, b in zip(self, other, strict=True))
 
 
 def _sums(loss: SmoothLoss, D: Matrix, block: Block) -> _Sums:
     margins = block.Z @ D - block.offset[:, None]
+    slopes = loss.slope(margins)
     weighted = block.Z * block.weight[:, None]
-    return _Sums((block.weight @ loss.value(margins), weighted.T @ loss.slope(margins)))
+    size = np.linalg.norm(weighted, axis=1) @ np.abs(slopes)
+    return _Sums((block.weight @ loss.value(margins), weighted.T @ slopes, size))
 
 
 def _whitened(factor: Matrix, trained: Vector, block: Block) -> Block:
