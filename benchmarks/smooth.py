@@ -56,8 +56,8 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
         | {"chunk": [250_000], "seed": [9300]},
         "logistic_rows": {"n_rows": [10**5], "n_columns": [50], "n_val": [20_000]}
         | {"C": [0.01, 1.0], "epsilon": [0.01, 0.05], "seed": [9400]},
-        "logistic_tables": {"data": list(TABLES), "C": [0.01, 1.0, 100.0]}
-        | {"epsilon": list(GOALS), "seed": [9500]},
+        "logistic_tables": {"epsilon": list(GOALS), "data": list(TABLES)}
+        | {"C": [0.01, 1.0, 100.0], "seed": [9500]},
     }
     grid = grids[part]
     if quick:
@@ -142,7 +142,9 @@ def _gap(rows: pd.DataFrame) -> pd.Series:
 
 def logistic_tables(rows: pd.DataFrame) -> dict[str, Any]:
     """Say how far apart bound and member are on real tables, and how far off the ellipsoid is."""
-    rows = rows.assign(gap=_gap(rows), proved=rows["proved"].eq(True))
+    in_order = pd.Categorical(rows["data"], list(TABLES))
+    rows = rows.assign(data=in_order, gap=_gap(rows), proved=rows["proved"].eq(True))
+    rows = rows.sort_values(["data", "C", "epsilon"])
     answered = rows[rows["refused"].isna()]
     found = answered.assign(
         above=answered["ellipsoid"] > answered["upper_bound"] * (1.0 + SAME),
