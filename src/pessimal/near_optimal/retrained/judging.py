@@ -15,8 +15,8 @@ from pessimal.errors import InvalidInputError
 from pessimal.losses import HINGE, InMargin, Logistic, Loss, Squared, Step, ZeroOne
 from pessimal.problem import Matrix, Vector
 
-LEAST_PROBABILITY = 1e-12
-"""A probability counts as at least this, so that no single row makes a loss infinite."""
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+"""A probability counts as at least this, as in scikit-learn's log loss, which stays finite so."""
 
 TWO = 2
 

@@ -64,7 +64,7 @@ GAIN = 1e-4
 """Relative gain of a round below which there is no other."""
 
 MEMORISES = 0.5
-"""An estimator that loses on permuted labels less than this share of a guess memorises rows."""
+"""Share of the loss of a guess, or of the fit, below which wrong labels have been learnt."""
 
 ROUNDING = 1e-9
 """Relative error of a training loss that counts for nothing."""
@@ -250,11 +250,11 @@ class RetrainedSet(NearOptimalSet):
         rng = np.random.default_rng(0)
         for _ in range(BOOTSTRAPS):
             self._bootstrapped(rng, allowance)
-        if self.memorises and len(y) > 1 and not allowance.deadline.over:
+        if len(y) > 1 and not allowance.deadline.over and self._learns_by_heart(push):
             warnings.warn(
-                f"{type(self.refitting.estimator).__name__} learns rows by heart: it fits "
-                "permuted labels. Its worst case is of rows that were not attacked, one half at a "
-                "time; raise its regularisation for a training loss that means something",
+                f"{type(self.refitting.estimator).__name__} learns rows by heart: it fits wrong "
+                "labels at no cost. Its worst case is of rows that were not attacked, one half at "
+                "a time; regularise it for a training loss that means something",
                 stacklevel=4,
             )
             return self._held_out(push, allowance)
@@ -264,6 +264,19 @@ class RetrainedSet(NearOptimalSet):
             least = self.trained.value
             self.met += self._pushed(push, allowance)
         return self._judged(self.met, push)
+
+    def _learns_by_heart(self, push: _Push) -> bool:
+        """Whether wrong labels, of as much weight as they may get, are learnt within the budget."""
+        if self.memorises:
+            return True
+        trained = self.trained.model
+        wrong = replace(push, side=1.0).rows(trained, alike=True)
+        each = LARGEST_SHARE * float(self.refitting.weight.sum()) / len(wrong.y)
+        fit = self._fit(self.refitting.fit(replace(wrong, weight=each * wrong.weight)))
+        before, after = (
+            self._mean(model, wrong.X, wrong.y, self.loss) for model in (trained, fit.model)
+        )
+        return self._affords(fit) and after < MEMORISES * before
 
     def _held_out(self, push: _Push, allowance: Allowance) -> tuple[float, Any]:
         """Attack one half of the rows and judge by the other, in turn."""
