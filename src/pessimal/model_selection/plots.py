@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pessimal.tolerances import OPTIMAL_GAP
+
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#666666"
 
 
@@ -27,7 +29,7 @@ def draw(results: dict[str, Any], metric: str, chosen: int, axes: Axes | None = 
         label="candidates (mean ± deviation over folds)",
     )
     bound = results["mean_worst_bound"]
-    bounded = np.isfinite(bound) & (bound < found)
+    bounded = np.isfinite(bound) & (found - bound > OPTIMAL_GAP * np.maximum(1.0, np.abs(found)))
     if bounded.any():
         axes.vlines(
             usual[bounded],
@@ -39,8 +41,12 @@ def draw(results: dict[str, Any], metric: str, chosen: int, axes: Axes | None = 
             label="not ruled out",
         )
     winner = int(np.nanargmax(usual))
-    axes.plot(usual[winner], found[winner], "s", color=ORANGE, markersize=11, label="usual winner")
-    axes.plot(usual[chosen], found[chosen], "*", color=BLUE, markersize=13, label="chosen")
+    for place, marker, color, size, name in (
+        (winner, "s", ORANGE, 11, "usual winner"),
+        (chosen, "*", BLUE, 13, "chosen"),
+    ):
+        at = usual[place], found[place]
+        axes.plot(*at, marker, color=color, markersize=size, label=name, zorder=3, linestyle="")
     axes.set_xlabel(f"test score ({metric})" if metric != "score" else "test score")
     axes.set_ylabel("score of the worst equally good model")
     axes.legend(framealpha=0.8, edgecolor="none", fontsize="small")

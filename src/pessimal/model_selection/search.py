@@ -327,7 +327,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
                 yield delayed(folds.evaluate)(c, k, max(AT_ONCE, deadline.left))
 
         try:
-            for (c, k), (outcome, found) in zip(places, parallel(tasks()), strict=False):
+            for (outcome, found), (c, k) in zip(parallel(tasks()), places, strict=False):
                 out.append(outcome)
                 worst.set(c, k, found)
         except KeyboardInterrupt:
