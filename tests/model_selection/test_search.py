@@ -95,7 +95,7 @@ def test_the_choice_has_the_least_worst_case_of_all_candidates() -> None:
     X, y = drawn(1)
     cv = KFold(3, shuffle=True, random_state=0)
     search = PessimisticSearchCV(
-        LogisticRegression(), GRID, epsilon=0.05, scoring="neg_log_loss", cv=cv
+        LogisticRegression(), GRID, epsilon=0.05, scoring="neg_log_loss", cv=cv, gap=0.0
     ).fit(X, y)
     worst = np.array(
         [
@@ -133,12 +133,14 @@ def test_bounds_that_cannot_change_the_choice_stay_coarse(monkeypatch: pytest.Mo
     monkeypatch.setattr(Folds, "worst", worst)
     grid = {"C": [1e-5, 0.1, 0.3, 1.0]}
     search = PessimisticSearchCV(
-        LogisticRegression(), grid, epsilon=0.2, scoring="neg_log_loss", cv=3
+        LogisticRegression(), grid, epsilon=0.2, scoring="neg_log_loss", cv=3, gap=1e-4
     ).fit(X, y)
     results = search.cv_results_
     out = results["mean_worst_found"] < results["mean_worst_bound"][search.best_index_]
     assert out[0]
     assert asked.isdisjoint(np.flatnonzero(out))
+    # What is left open is no better than the gap says.
+    assert results["mean_worst_found"].max() <= search.best_score_ + 1e-4 * abs(search.best_score_)
 
 
 def test_the_order_of_the_grid_does_not_matter() -> None:

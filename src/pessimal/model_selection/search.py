@@ -80,6 +80,10 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         "neg_log_loss" or "neg_mean_squared_error", and otherwise that of training: the log loss of
         logistic regression and of estimators with probabilities, the squared (hinge) loss of ridge
         and of `LinearSVC`, the squared error of regressors, else the hinge loss of scores.
+    gap : float, default=0.01
+        How much better, relative to the score chosen, another candidate may turn out to be for all
+        that is proved: bounds are made sharp until that is ruled out. 0 is exact, and takes long
+        for many rows.
     n_iter : int, optional
         Number of candidates to draw from `param_grid`; by default all of them.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
@@ -134,6 +138,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         "delta": [Interval(Real, 0.0, None, closed="left")],
         "criterion": [StrOptions({"worst", "mean"})],
         "loss": [str, Loss, None],
+        "gap": [Interval(Real, 0.0, None, closed="left")],
         "n_iter": [Interval(Integral, 1, None, closed="left"), None],
         "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
         "node_limit": [Interval(Integral, 1, None, closed="left"), None],
@@ -149,6 +154,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         delta: float = 0.0,
         criterion: Literal["worst", "mean"] = "worst",
         loss: str | Loss | None = None,
+        gap: float = 0.01,
         n_iter: int | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -178,6 +184,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.delta = delta
         self.criterion = criterion
         self.loss = loss
+        self.gap = gap
         self.n_iter = n_iter
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -344,7 +351,8 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Prove better bounds for candidates that these could make the best; return what stopped.
 
         No bound is better than what was found. So a candidate that was found to be worse than the
-        bound of another is out, and its bound may stay coarse.
+        bound of another, or better by a gap that does not matter, is out, and its bound may stay
+        coarse.
         """
         order = sorted(
             np.flatnonzero(worst.open().any(axis=1)).tolist(),
@@ -352,7 +360,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         for c in order:
             best = np.nanmax(worst.scores())
-            if worst.found[c].mean() < best - TIE * max(1.0, abs(best)):
+            if worst.found[c].mean() <= best + max(TIE, self.gap * abs(best)):
                 continue
             if deadline.over:
                 return "time_limit"
