@@ -302,6 +302,13 @@ def test_the_mean_criterion_chooses_as_a_grid_search_and_tells_worst_cases() -> 
     assert np.isfinite(search.cv_results_["mean_worst_bound"]).all()
 
 
+def test_the_found_criterion_asks_for_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = drawn(11)
+    monkeypatch.setattr(PessimisticSearchCV, "_tighten", None)
+    search = PessimisticSearchCV(LogisticRegression(), GRID, criterion="found", cv=3).fit(X, y)
+    assert search.best_score_ == search.cv_results_["mean_worst_found"].max()
+
+
 def test_candidates_are_drawn_from_distributions() -> None:
     X, y = drawn(12)
     search = PessimisticSearchCV(

@@ -118,9 +118,6 @@ def _fit(estimator: Any, X: Any, y: Any, weight: Vector, weighted: bool) -> Any:
             return estimator.fit(_safe_indexing(X, rows), y[rows])
         if np.all(weight == 1.0):
             return estimator.fit(X, y)
-        used = np.flatnonzero(weight > 0.0)
-        if len(used) < len(weight):
-            X, y, weight = _safe_indexing(X, used), y[used], weight[used]
         return estimator.fit(X, y, sample_weight=weight)
 
 
