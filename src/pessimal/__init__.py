@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pessimal.datasets import load_cancer, load_diabetes
     from pessimal.errors import InvalidInputError, PessimalError, SolverError
     from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
+    from pessimal.model_selection import PessimisticSearchCV, worst_case_of
     from pessimal.near_optimal import best_case, near_optimal_set, worst_case
     from pessimal.problem import Budget, TuningProblem
     from pessimal.solution import Status, TuningSolution
@@ -32,6 +33,7 @@ __all__ = [
     "PessimalError",
     "PessimisticSVC",
     "PessimisticSVCCV",
+    "PessimisticSearchCV",
     "SolverError",
     "Status",
     "TuningProblem",
@@ -46,6 +48,7 @@ __all__ = [
     "solve_optimistic",
     "solve_pessimistic",
     "worst_case",
+    "worst_case_of",
 ]
 
 _NAMES_OF = {
@@ -55,6 +58,7 @@ _NAMES_OF = {
     "datasets": ("load_cancer", "load_diabetes"),
     "errors": ("InvalidInputError", "PessimalError", "SolverError"),
     "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
+    "model_selection": ("PessimisticSearchCV", "worst_case_of"),
     "near_optimal": ("best_case", "near_optimal_set", "worst_case"),
     "problem": ("Budget", "TuningProblem"),
     "solution": ("Status", "TuningSolution"),

@@ -25,8 +25,10 @@ from pessimal.tolerances import OPTIMAL_GAP
 KINDS = (
     "pessimal.near_optimal.polyhedral.box_set",
     "pessimal.near_optimal.smooth.smooth_set",
+    "pessimal.near_optimal.pipeline",
+    "pessimal.near_optimal.retrained.retrained_set",
 )
-"""Modules of the kinds of this package, not imported before they are asked for."""
+"""Modules of the kinds of this package, in the order they are asked, not imported before."""
 
 
 class Model(Protocol):
@@ -116,7 +118,7 @@ class NearOptimalSet(ABC):
     """All models with a training loss of at most ``(1 + ε)·least + δ``.
 
     A kind of set is a subclass. One that `accepts` an estimator is what `near_optimal_set` makes
-    of it; of several, the one defined last.
+    of it; of several, the one defined last, and kinds of this package after all others.
 
     Attributes
     ----------
@@ -126,16 +128,18 @@ class NearOptimalSet(ABC):
         The least training loss, and a member that has it.
     loss : Loss
         What training minimises, and by default what members are judged by.
+    proves : bool
+        Whether extremes come with bounds, or are only found.
     """
 
+    proves: bool = True
     kinds: ClassVar[list[type[NearOptimalSet]]] = []
     budget: Budget
     trained: Extreme
     loss: Loss
 
     def __init_subclass__(cls) -> None:
-        ours = cls.__module__.startswith("pessimal.")  # asked last, whenever they are imported
-        NearOptimalSet.kinds.insert(0 if ours else len(NearOptimalSet.kinds), cls)
+        NearOptimalSet.kinds.append(cls)
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
@@ -222,8 +226,9 @@ def near_optimal_set(
     estimator : estimator
         Of a type for which there is a kind of set: `Ridge`, `RidgeClassifier`,
         `LinearRegression`, `LogisticRegression` (two classes, l2) or `LinearSVC` (squared hinge)
-        of scikit-learn, fitted or not; or a fitted `OptimisticSVC`, `PessimisticSVC` or
-        `PessimisticSVCCV`.
+        of scikit-learn, fitted or not; a fitted `OptimisticSVC`, `PessimisticSVC` or
+        `PessimisticSVCCV`; a pipeline, whose earlier steps are frozen; or any other classifier or
+        regressor, which is trained again and again, so that its extremes are found, not proved.
     X, y : array-like of shape (n, p), array-like of shape (n,)
         The training data. For scikit-learn's estimators they may also be sparse, arrays or data
         frames of Dask, or blocks: X anything that yields tuples (X, y) or (X, y, sample_weight)
@@ -248,10 +253,17 @@ def near_optimal_set(
     """
     for module in KINDS:
         importlib.import_module(module)
-    for kind in reversed(NearOptimalSet.kinds):
+    for kind in sorted(NearOptimalSet.kinds, key=_place, reverse=True):
         if kind.accepts(estimator):
             return kind.of(estimator, X, y, Budget(epsilon, delta), sample_weight)
     raise InvalidInputError(
         f"estimator is a {type(estimator).__name__}, for which no kind of near-optimal set is "
-        "known; pass a linear model of scikit-learn, or define a subclass of NearOptimalSet"
+        "known; pass a classifier or regressor of scikit-learn, or define a subclass of "
+        "NearOptimalSet"
     )
+
+
+def _place(kind: type[NearOptimalSet]) -> tuple[int, int]:
+    """Return how early a kind is asked: those of users first, of these the last defined."""
+    ours = KINDS.index(kind.__module__) if kind.__module__ in KINDS else -1
+    return -ours, NearOptimalSet.kinds.index(kind)

@@ -1,0 +1,542 @@
+"""Grid search that chooses by the worst of the models a candidate allows, not by the one it gets.
+
+Fits, splits, scores and failures are scikit-learn's own. Beside each fit stands the near-optimal
+set of its training fold, asked for its worst member on the test fold.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import (
+    _fit_and_score,
+    _insert_error_scores,
+    _warn_or_raise_about_fit_failures,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
+
+from pessimal.errors import InvalidInputError
+from pessimal.limits import AT_ONCE, Deadline
+from pessimal.losses import Loss
+from pessimal.model_selection.choice import TIE, choose, simplicity
+from pessimal.model_selection.worst import WorstCase
+from pessimal.problem import Budget, Matrix, Vector
+from pessimal.tolerances import OPTIMAL_GAP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOSS_OF = {
+    "accuracy": "zero_one",
+    "neg_log_loss": "log",
+    "neg_mean_squared_error": "squared",
+}
+"""The loss whose negative, or for errors its complement, is a score of scikit-learn."""
+
+
+class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Search hyperparameters by the worst model that trains as well, fold by fold.
+
+    For each candidate and each fold, the models that train about as well as the best are taken
+    together: those with a training loss of at most ``(1 + epsilon)·least + delta``. The candidate
+    whose worst such model does best on the test folds is chosen. All else is as in `GridSearchCV`.
+
+    For ridge, least squares, logistic regression (two classes, l2) and linear SVM (squared hinge)
+    the worst case has a proved bound. Any other classifier or regressor is trained again and again
+    on reweighted rows: its worst case is *found*, and there may be a worse one. In a pipeline the
+    steps before the last stay as fitted on the training fold.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor
+    param_grid : dict or list of dicts
+        Values to try for each parameter; with `n_iter`, distributions as well.
+    epsilon, delta : float, default=0.05, 0.0
+        How much worse than the best a model may train: relative and absolute. A training loss of 0
+        needs a `delta`.
+    criterion : {"worst", "found", "mean"}, default="worst"
+        What is made large: the worst score, mean over folds, by its proved bound where there is
+        one and as found otherwise; the worst score found, whatever is proved, which is quick, and
+        better where bounds are far from what was found, as for many rows and a large `epsilon`; or,
+        as in `GridSearchCV`, the mean test score, so that worst cases are only reported.
+    loss : str or Loss, optional
+        By which worst cases are judged. By default that of `scoring` if it is "accuracy",
+        "neg_log_loss" or "neg_mean_squared_error", and otherwise that of training: the log loss of
+        logistic regression and of estimators with probabilities, the squared (hinge) loss of ridge
+        and of `LinearSVC`, the squared error of regressors, else the hinge loss of scores.
+    gap : float, default=0.01
+        How much better, relative to the score chosen, another candidate may turn out to be for all
+        that is proved: bounds are made sharp until that is ruled out. 0 is exact, and takes long
+        for many rows.
+    n_iter : int, optional
+        Number of candidates to draw from `param_grid`; by default all of them.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As in `GridSearchCV`. With several metrics `refit` names the one whose loss is followed.
+    time_limit : float, optional
+        Seconds for the search; the final refit comes on top. Candidates not reached by then have
+        NaN in `cv_results_`; the first one is always looked at. Ctrl-C does the same.
+    node_limit : int, optional
+        For each worst case, nodes of a branch and bound, or refits.
+    random_state : int, optional
+        Seed of `n_iter`.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        That of `GridSearchCV`, and ``split{k}_worst_found``, ``split{k}_worst_bound``, means and
+        standard deviations of both, ``rank_worst`` and ``worst_proved``. Greater is better: the
+        worst model found has the first, and no equally good model scores below the second. A bound
+        that could not have changed the choice is left coarse.
+    best_index_, best_params_, best_estimator_, scorer_, n_splits_, refit_time_, multimetric_
+        As in `GridSearchCV`.
+    best_score_ : float
+        The mean worst score of the chosen candidate, or its mean test score, by `criterion`.
+
+    Notes
+    -----
+    The choice does not depend on the order of the grid. Ties go to the larger mean test score, then
+    to the smaller spread of the worst score over folds, then to the stronger penalty: the smaller
+    number, but the larger for ``alpha``, ``min_samples_leaf`` and the like, parameter by parameter.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> grid = {"logisticregression__C": [0.1, 1.0, 10.0]}
+    >>> search = PessimisticSearchCV(model, grid, epsilon=0.01, scoring="neg_log_loss", cv=3)
+    >>> search.fit(X[::4], y[::4]).best_params_
+    {'logisticregression__C': 1.0}
+    >>> results = search.cv_results_
+    >>> print(results["mean_test_score"].round(2), results["mean_worst_found"].round(2))
+    [-0.14 -0.08 -0.08] [-0.17 -0.12 -0.12]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSearchCV._parameter_constraints,
+        "param_grid": [dict, list],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "delta": [Interval(Real, 0.0, None, closed="left")],
+        "criterion": [StrOptions({"worst", "found", "mean"})],
+        "loss": [str, Loss, None],
+        "gap": [Interval(Real, 0.0, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "node_limit": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: float = 0.05,
+        delta: float = 0.0,
+        criterion: Literal["worst", "found", "mean"] = "worst",
+        loss: str | Loss | None = None,
+        gap: float = 0.01,
+        n_iter: int | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[..., int] = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.criterion = criterion
+        self.loss = loss
+        self.gap = gap
+        self.n_iter = n_iter
+        self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.random_state = random_state
+
+    def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
+        evaluate_candidates(self._candidates())
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
+        """Evaluate all candidates, choose one, and fit it to all rows.
+
+        Parameters
+        ----------
+        X, y : array-like
+        **params : dict
+            As in `GridSearchCV`: groups for the splitter, weights for the estimator.
+
+        Returns
+        -------
+        self
+        """
+        deadline = Deadline.after(self.time_limit)
+        if y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        y = column_or_1d(y, warn=True) if getattr(y, "ndim", 1) > 1 else y
+        scorers, refit_metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        candidates = self._candidates()
+        splits = list(cv.split(X, y, **routed.splitter.split))
+        if not candidates or not splits:
+            raise InvalidInputError("param_grid or cv is empty, so no fits were performed")
+        self.n_splits_ = len(splits)
+        folds = Folds(
+            clone(self.estimator),
+            X,
+            y,
+            splits,
+            candidates,
+            WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit),
+            _weights(self.estimator, routed.estimator.fit),
+            self.error_score,
+            {
+                "scorer": scorers,
+                "fit_params": routed.estimator.fit,
+                "score_params": routed.scorer.score,
+                "return_train_score": self.return_train_score,
+                "return_n_test_samples": True,
+                "return_times": True,
+                "error_score": self.error_score,
+                "verbose": self.verbose,
+            },
+        )
+        if self.verbose > 0:
+            n = len(candidates)
+            print(
+                f"Fitting {len(splits)} folds for each of {n} candidates, "
+                f"totalling {n * len(splits)} fits"
+            )
+        parallel = Parallel(
+            n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator"
+        )
+        worst = Worst.unknown(len(candidates), len(splits))
+        out, stopped = self._evaluate(folds, parallel, worst, deadline)
+        if callable(self.scoring):
+            _insert_error_scores(out, self.error_score)
+        self.multimetric_ = isinstance(out[0]["test_scores"], dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(out[0]["test_scores"])
+            refit_metric = self.refit
+        if self.criterion == "worst" and not stopped:
+            stopped = self._tighten(folds, parallel, worst, deadline)
+        if stopped:
+            warnings.warn(
+                f"{type(self).__name__} was stopped by {stopped}; the best so far is returned, "
+                "and what is not known is NaN in cv_results_ or a coarse bound",
+                stacklevel=2,
+            )
+        results = self._format_results(candidates, len(splits), out) | worst.columns()
+        if self.refit or not self.multimetric_:
+            self._choose(results, worst, refit_metric)
+        if self.refit:
+            self.best_estimator_ = clone(self.estimator).set_params(
+                **clone(self.best_params_, safe=False)
+            )
+            started = time.time()
+            self.best_estimator_.fit(X, y, **routed.estimator.fit)
+            self.refit_time_ = time.time() - started
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.cv_results_ = results
+        return self
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean test score of each candidate against its worst score.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default on a figure of its own.
+
+        Returns
+        -------
+        Axes
+        """
+        from pessimal.model_selection.plots import draw  # noqa: PLC0415  # matplotlib is slow
+
+        check_is_fitted(self)
+        metric = self.refit if self.multimetric_ else "score"
+        return draw(self.cv_results_, metric, self.best_index_, ax)
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        if self.n_iter is None:
+            return list(ParameterGrid(self.param_grid))
+        return list(ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state))
+
+    def _loss(self) -> str | Loss | None:
+        if self.loss is not None:
+            return self.loss
+        scoring = self.scoring
+        if isinstance(self.refit, str):
+            scoring = scoring[self.refit] if isinstance(scoring, dict) else self.refit
+        return LOSS_OF.get(scoring) if isinstance(scoring, str) else None
+
+    def _evaluate(
+        self, folds: Folds, parallel: Any, worst: Worst, deadline: Deadline
+    ) -> tuple[list[dict[str, Any]], str]:
+        """Fit all candidates on all folds, with worst cases whose bounds cost nothing.
+
+        Return scikit-learn's results, and what stopped it.
+        """
+        n_splits = len(folds.splits)
+        places = [(c, k) for c in range(len(folds.candidates)) for k in range(n_splits)]
+        out: list[dict[str, Any]] = []
+        stopped = ""
+
+        def tasks() -> Iterator[Any]:
+            for c, k in places:
+                if deadline.over and c > 0:
+                    return
+                yield delayed(folds.evaluate)(c, k, max(AT_ONCE, deadline.left))
+
+        try:
+            for (outcome, found), (c, k) in zip(parallel(tasks()), places, strict=False):
+                out.append(outcome)
+                worst.set(c, k, found)
+        except KeyboardInterrupt:
+            if len(out) < n_splits:
+                raise
+            stopped = "Ctrl-C"
+        _warn_or_raise_about_fit_failures(out, self.error_score)
+        if len(out) < len(places):
+            stopped = stopped or "time_limit"
+            out += [_like(out[0]) for _ in places[len(out) :]]
+        return out, stopped
+
+    def _tighten(self, folds: Folds, parallel: Any, worst: Worst, deadline: Deadline) -> str:
+        """Prove better bounds for candidates that these could make the best; return what stopped.
+
+        No bound is better than what was found. So a candidate that was found to be worse than the
+        bound of another, or better by a gap that does not matter, is out, and its bound may stay
+        coarse.
+        """
+        order = sorted(
+            np.flatnonzero(worst.open().any(axis=1)).tolist(),
+            key=lambda c: (-worst.found[c].mean(), simplicity(folds.candidates[c])),
+        )
+        for c in order:
+            best = np.nanmax(worst.scores())
+            if worst.found[c].mean() <= best + max(TIE, self.gap * abs(best)):
+                continue
+            if deadline.over:
+                return "time_limit"
+            coarse = np.flatnonzero(worst.open()[c]).tolist()
+            tasks = (delayed(folds.worst)(c, k, deadline.left) for k in coarse)
+            try:
+                for k, found in zip(coarse, parallel(tasks), strict=True):
+                    worst.set(c, k, found)
+            except KeyboardInterrupt:
+                return "Ctrl-C"
+        return ""
+
+    def _choose(self, results: dict[str, Any], worst: Worst, refit_metric: Any) -> None:
+        if callable(self.refit):
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+        else:
+            usual = results[f"mean_test_{refit_metric}"]
+            found = worst.found.mean(axis=1)
+            scores = {"worst": worst.scores(), "found": found, "mean": usual}[self.criterion]
+            second = found if self.criterion == "mean" else usual
+            self.best_index_ = choose(scores, [second, -worst.spreads()], results["params"])
+            self.best_score_ = scores[self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The worst score of one candidate on one fold."""
+
+    found: float = np.nan
+    bound: float = np.nan
+    proves: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """Worst scores of all candidates (rows) on all folds (columns)."""
+
+    found: Matrix
+    bound: Matrix
+    proves: Any
+
+    @classmethod
+    def unknown(cls, n_candidates: int, n_splits: int) -> Worst:
+        """Return the state before anything is known."""
+        shape = n_candidates, n_splits
+        return cls(np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape, np.bool_))
+
+    def set(self, candidate: int, split: int, found: Found) -> None:
+        """Write down what was found; of two answers the worst model and the better bound."""
+        at = candidate, split
+        self.found[at] = np.fmin(self.found[at], found.found)
+        self.bound[at] = np.fmax(self.bound[at], found.bound)
+        self.proves[at] = found.proves
+
+    def scores(self) -> Vector:
+        """Return by what candidates are compared: mean bounds, or what was found without."""
+        bounded = self.proves.all(axis=1)
+        scores: Vector = np.where(bounded, self.bound.mean(axis=1), self.found.mean(axis=1))
+        return scores
+
+    def spreads(self) -> Vector:
+        """Return the standard deviation over folds of what candidates are compared by."""
+        bounded = self.proves.all(axis=1) & np.isfinite(self.bound).all(axis=1)
+        spreads: Vector = np.where(bounded, _std(self.bound), _std(self.found))
+        return spreads
+
+    def open(self) -> Any:
+        """Return where bound and worst model have not met, though they might."""
+        gap = self.found - self.bound
+        return self.proves & (gap > OPTIMAL_GAP * np.maximum(1.0, np.abs(self.found)))
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of cv_results_."""
+        columns: dict[str, Any] = {}
+        for name, values in (("worst_found", self.found), ("worst_bound", self.bound)):
+            columns |= {f"split{k}_{name}": column for k, column in enumerate(values.T)}
+            columns[f"mean_{name}"] = values.mean(axis=1)
+            columns[f"std_{name}"] = _std(values)
+        known = self.proves & np.isfinite(self.bound)
+        columns["worst_proved"] = (known & ~self.open()).all(axis=1)
+        scores = self.scores()
+        last = np.where(np.isnan(scores), -np.inf, scores)
+        columns["rank_worst"] = rankdata(-last, method="min").astype(np.int32)
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """What a worker needs to evaluate a candidate on a fold."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    splits: Sequence[tuple[Any, Any]]
+    candidates: Sequence[dict[str, Any]]
+    worst_case: WorstCase
+    weight: Any
+    error_score: float | Literal["raise"]
+    ordinary: dict[str, Any]
+
+    def evaluate(self, candidate: int, split: int, seconds: float) -> tuple[dict[str, Any], Found]:
+        """Fit and score as scikit-learn does, and find the worst case coarsely."""
+        train, test = self.splits[split]
+        outcome = _fit_and_score(
+            clone(self.estimator),
+            self.X,
+            self.y,
+            train=train,
+            test=test,
+            parameters=self.candidates[candidate],
+            split_progress=(split, len(self.splits)),
+            candidate_progress=(candidate, len(self.candidates)),
+            **self.ordinary,
+        )
+        if outcome["fit_error"] is not None:
+            error = self.error_score
+            return outcome, Found() if isinstance(error, str) else Found(error, error)
+        return outcome, self.worst(candidate, split, seconds, coarse=True)
+
+    def worst(self, candidate: int, split: int, seconds: float, coarse: bool = False) -> Found:
+        """Find the worst case of a candidate on a fold."""
+        estimator = clone(self.estimator).set_params(
+            **clone(self.candidates[candidate], safe=False)
+        )
+        train, test = self.splits[split]
+        X, y = _safe_split(estimator, self.X, self.y, train)
+        X_test, y_test = _safe_split(estimator, self.X, self.y, test, train)
+        weight = None if self.weight is None else np.asarray(self.weight)[train]
+        task = self.worst_case
+        try:
+            worst, members = task.of(
+                estimator, X, y, X_test, y_test, weight, seconds, coarse=coarse
+            )
+        except Exception as error:
+            if self.error_score == "raise":
+                raise
+            warnings.warn(
+                f"no worst case of {self.candidates[candidate]} on split {split}, which counts "
+                f"as {self.error_score}: {error}",
+                stacklevel=2,
+            )
+            return Found(self.error_score, self.error_score)
+        bounds = task.score(worst.value, members), task.score(worst.upper_bound, members)
+        return Found(*bounds, members.proves)
+
+
+def _weights(estimator: Any, fit_params: dict[str, Any]) -> Any:
+    """Return the weights among the parameters of a fit; others no refit could be given."""
+    names = {"sample_weight"}
+    if isinstance(estimator, Pipeline):
+        names.add(f"{estimator.steps[-1][0]}__sample_weight")
+    for name in fit_params:
+        if name not in names:
+            raise InvalidInputError(
+                f"fit was given {name!r}; of parameters for the estimator it takes weights of rows "
+                f"alone: {', '.join(sorted(names))}"
+            )
+    return next(iter(fit_params.values()), None)
+
+
+def _like(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a fit that was not made."""
+
+    def unknown(scores: Any) -> Any:
+        return dict.fromkeys(scores, np.nan) if isinstance(scores, dict) else np.nan
+
+    missing = outcome | {"fit_time": np.nan, "score_time": np.nan, "fit_error": None}
+    for name in ("test_scores", "train_scores"):
+        if name in outcome:
+            missing[name] = unknown(outcome[name])
+    return missing
+
+
+def _std(values: Matrix) -> Vector:
+    """Return standard deviations of rows, NaN for those that are not finite."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return np.asarray(finite.std(axis=1))

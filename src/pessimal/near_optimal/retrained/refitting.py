@@ -1,0 +1,158 @@
+"""Training again: on weighted rows, with rows added, from another seed.
+
+Where an estimator takes a row of weight 2 for two rows, weights are used. Where it does not, or
+takes none, rows are repeated: their numbers are the weights, rounded so that sums are kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, has_fit_parameter
+
+from pessimal.errors import InvalidInputError
+from pessimal.problem import Vector
+
+CHECKED_ROWS = 120
+"""On which it is seen whether weights are numbers of rows."""
+
+SAME = 0.02
+"""Differences of predictions, in units of their spread, that training to a tolerance may leave."""
+
+
+@dataclass(frozen=True, eq=False)
+class Extra:
+    """Rows to train on besides, with their weights."""
+
+    X: Any
+    y: Any
+    weight: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Refitting:
+    """An estimator and its training data.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Never fitted itself.
+    X, y : the training data
+    weight : ndarray of shape (n,)
+    weighted : bool
+        Whether weights are handed to the estimator, or rows repeated.
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    weight: Vector
+    weighted: bool
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Refitting:
+        """Look how the estimator reads weights; those of the user it has to take as it does."""
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        y = np.asarray(y)
+        takes = has_fit_parameter(estimator, "sample_weight")
+        if sample_weight is None:
+            weight = np.ones(_num_samples(X))
+            return cls(estimator, X, y, weight, takes and _weights_are_rows(estimator, X, y))
+        if not takes:
+            raise InvalidInputError(
+                f"sample_weight is given, and {type(estimator).__name__} takes none in fit; leave "
+                "it out"
+            )
+        weight = np.asarray(sample_weight, np.float64)
+        if weight.shape != (_num_samples(X),):
+            raise InvalidInputError(
+                f"sample_weight has shape {weight.shape}; pass one number per row"
+            )
+        return cls(estimator, X, y, weight, weighted=True)
+
+    @property
+    def seeds(self) -> list[str]:
+        """Parameters that are seeds."""
+        names = self.estimator.get_params(deep=True)
+        return [name for name in names if name.rpartition("__")[-1] == "random_state"]
+
+    def fit(
+        self,
+        extra: Extra | None = None,
+        factor: Vector | None = None,
+        seed: int = 0,
+        y: Any = None,
+    ) -> Any:
+        """Train on the rows, their weights times a factor, with rows added or other labels.
+
+        Seed 0 is that of the estimator itself, if it has one.
+        """
+        labels = self.y if y is None else y
+        weight = self.weight if factor is None else self.weight * factor
+        X = self.X
+        if extra is not None:
+            X, labels = _stacked(X, extra.X), np.concatenate([labels, extra.y])
+            weight = np.append(weight, extra.weight)
+        return _fit(self._seeded(seed), X, labels, weight, self.weighted)
+
+    def _seeded(self, seed: int) -> Any:
+        estimator = clone(self.estimator)
+        given = estimator.get_params(deep=True)
+        fresh = {name: seed for name in self.seeds if seed or given[name] is None}
+        return estimator.set_params(**fresh)
+
+
+def _fit(estimator: Any, X: Any, y: Any, weight: Vector, weighted: bool) -> Any:
+    with warnings.catch_warnings():
+        # Hundreds of fits would each say what the first one, the user's own, has said.
+        warnings.simplefilter("ignore")
+        if not weighted:
+            counts = np.diff(np.floor(np.append(0.0, np.cumsum(weight)) + 0.5)).astype(int)
+            rows = np.repeat(np.arange(len(weight)), counts)
+            return estimator.fit(_safe_indexing(X, rows), y[rows])
+        if np.all(weight == 1.0):
+            return estimator.fit(X, y)
+        return estimator.fit(X, y, sample_weight=weight)
+
+
+def _weights_are_rows(estimator: Any, X: Any, y: Any) -> bool:
+    """Return whether weight 2 and a row twice make the same model, on some of the rows."""
+    order = np.argsort(y, kind="stable")
+    some = order[np.linspace(0, len(order) - 1, min(len(order), CHECKED_ROWS)).astype(int)]
+    if is_classifier(estimator):
+        some = np.union1d(some, np.unique(y, return_index=True)[1])
+    X, y = _safe_indexing(X, some), y[some]
+    weight = np.where(np.arange(len(some)) % 3 == 0, 2.0, 1.0)
+    refit = Refitting(estimator, X, y, weight, weighted=True)
+    try:
+        models = [_fit(refit._seeded(0), X, y, weight, weighted) for weighted in (True, False)]
+        first, second = (_outputs(model, X) for model in models)
+    except Exception:
+        return False
+    return bool(np.abs(first - second).max() <= SAME * max(float(np.std(second)), 1e-12))
+
+
+def _outputs(model: Any, X: Any) -> Vector:
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            return np.asarray(getattr(model, name)(X), np.float64)
+    if is_classifier(model):
+        return np.asarray(np.searchsorted(model.classes_, model.predict(X)), np.float64)
+    return np.asarray(model.predict(X), np.float64)
+
+
+def _stacked(first: Any, second: Any) -> Any:
+    """Return the rows of both."""
+    if hasattr(first, "iloc"):
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.concat([first, pd.DataFrame(second, columns=first.columns)], ignore_index=True)
+    if issparse(first):
+        return vstack([first, second], format="csr")
+    return np.concatenate([first, np.asarray(second)])

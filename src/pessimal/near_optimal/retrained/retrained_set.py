@@ -1,0 +1,492 @@
+"""The near-optimal set of any estimator: members are fitted estimators, and are found by training.
+
+A member is an estimator fitted to whatever rows and weights, whose loss on the training data is
+within the budget of the least seen. A bad one on other rows comes from training on these as well,
+with the wrong label and a weight of ``λ·v``. To the first order that is a step up the loss φ of a
+row with margin m, if ``v = φ'(m)/φ'(−m)``: ``(1 − p)/p`` for the log loss, with p the probability
+of the true class. λ is searched for where the budget ends, the rows are weighted anew by the model
+found there, and so on. Refits from other seeds and on bootstrap weights are members, too.
+
+All this finds members. It proves nothing of those it did not find.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from pessimal.errors import InvalidInputError
+from pessimal.limits import Deadline, TimeLimit
+from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
+from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.retrained.judging import (
+    losses,
+    margins,
+    own_loss,
+    residuals,
+    strongest_wrong,
+)
+from pessimal.near_optimal.retrained.refitting import Extra, Refitting
+from pessimal.problem import Budget, Vector
+
+REFITS = 60
+"""Of one search, unless another limit is given."""
+
+SEEDS, BOOTSTRAPS = 2, 2
+"""Other seeds and draws of bootstrap weights that are tried."""
+
+SHARES = (1e-3, 1e-2, 1e-1, 1.0)
+"""λ to begin with, as the weight of all added rows by that of the training rows."""
+
+LARGEST_SHARE = 10.0
+"""Beyond it training is all about the added rows."""
+
+NEAR_LIMIT = 0.98
+"""A fit that uses this share of the budget is as good as one at its end."""
+
+BISECTIONS = 8
+"""Fits on the way to the end of the budget."""
+
+LARGEST_RATIO = 1e2
+"""Of the weights v: a row that is wrong for certain must not outweigh all others."""
+
+GAIN = 1e-4
+"""Relative gain of a round below which there is no other."""
+
+MEMORISES = 0.5
+"""Share of the loss of a guess, or of the fit, below which wrong labels have been learnt."""
+
+ROUNDING = 1e-9
+"""Relative error of a training loss that counts for nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted estimator and its training loss."""
+
+    model: Any
+    train_loss: float
+
+
+@dataclass
+class Allowance:
+    """How many fits there may still be, and until when."""
+
+    fits: int
+    deadline: Deadline
+
+    def take(self) -> bool:
+        """Return whether there may be one more, and count it."""
+        self.fits -= 1
+        return self.fits >= 0 and not self.deadline.over
+
+
+class RetrainedSet(NearOptimalSet):
+    """Fitted estimators that train about as well as the best one seen; see the module.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor
+    X, y : the training data
+    budget : Budget
+    sample_weight : array-like, optional
+    training_loss : callable, optional
+        What training minimises, of a fitted estimator; by default the mean on the training data of
+        the log loss, where there are probabilities, else of the hinge loss of the scores, else of
+        errors; of the squared error for a regressor.
+    """
+
+    proves = False
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        budget: Budget,
+        sample_weight: Any = None,
+        training_loss: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.refitting = Refitting.of(estimator, X, y, sample_weight)
+        self._training_loss = training_loss
+        model = self.refitting.fit()
+        self.loss = own_loss(model)
+        self.met: list[Fit] = []
+        self._meet(model)
+        for seed in range(1, SEEDS + 1) if self.refitting.seeds else ():
+            if self._meet(self.refitting.fit(seed=seed)).train_loss == self.met[0].train_loss:
+                break  # the seed makes no difference
+
+    @classmethod
+    def accepts(cls, estimator: Any) -> bool:
+        """Return whether it is an estimator that classifies or predicts numbers."""
+        return hasattr(estimator, "fit") and (is_classifier(estimator) or is_regressor(estimator))
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        budget: Budget,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make the set of the fits that train on (X, y) about as well as the best seen."""
+        return cls(estimator, X, y, budget, sample_weight)
+
+    @property
+    def trained(self) -> Extreme:  # type: ignore[override]
+        """The least training loss seen; nothing is known of the least there is."""
+        best = min(self.met, key=lambda fit: fit.train_loss)
+        return Extreme(best.train_loss, 0.0, best.train_loss, best.model)
+
+    @property
+    def members(self) -> list[Any]:
+        """The members met so far."""
+        return [fit.model for fit in self.met if self._affords(fit)]
+
+    @cached_property
+    def memorises(self) -> bool:
+        """Whether the estimator learns rows by heart: it fits labels that mean nothing."""
+        refit, rng = self.refitting, np.random.default_rng(0)
+        guess = self._guess()
+        if self.trained.value <= ROUNDING * guess:
+            return True
+        permuted = rng.permutation(refit.y)
+        model = refit.fit(y=permuted)
+        return self._mean(model, refit.X, permuted, self.loss, refit.weight) < MEMORISES * guess
+
+    def train_loss(self, model: Any) -> float:
+        """Return the mean loss of a fitted estimator on the training data."""
+        if self._training_loss is not None:
+            return float(self._training_loss(model))
+        refit = self.refitting
+        return self._mean(model, refit.X, refit.y, self.loss, refit.weight)
+
+    def contains(self, model: Any) -> bool:
+        """Return whether a fitted estimator trains within the budget of the least loss seen."""
+        return self._affords(Fit(model, self.train_loss(model)))
+
+    def with_budget(self, budget: Budget) -> Self:
+        """Return the set of another budget, with what was met so far."""
+        other = copy(self)
+        other.budget, other.met = budget, list(self.met)
+        return other
+
+    def worst(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str | Loss | None = None,
+        *,
+        time_limit: TimeLimit = None,
+        node_limit: int | None = None,
+    ) -> Extreme:
+        """Find a member of large mean loss by at most `node_limit` refits.
+
+        The upper bound is what is certain without looking: 1 for errors, infinite otherwise. If
+        the estimator learns rows by heart, a half of the rows is attacked and the other judged, in
+        turn; the value is then the mean of both halves, each for the worst model that did not see
+        it, or that of a member that saw neither if it is larger.
+        """
+        judge = find_loss(loss or self.loss)
+        allowance = Allowance(node_limit or REFITS, Deadline.read(time_limit))
+        value, model = self._extreme(X, self._labels(y), judge, 1.0, allowance)
+        ceiling = 1.0 if isinstance(judge, Step) else np.inf
+        return Extreme(value, value, ceiling, model)
+
+    def best(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str | Loss | None = None,
+        *,
+        time_limit: TimeLimit = None,
+    ) -> Extreme:
+        """Find a member of small mean loss, by training on the rows as well."""
+        judge = find_loss(loss or self.loss)
+        allowance = Allowance(REFITS, Deadline.read(time_limit))
+        value, model = self._extreme(X, self._labels(y), judge, -1.0, allowance)
+        return Extreme(value, 0.0, value, model)
+
+    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+        """Return the members met, and no bounds: there are none."""
+        models = self.sample(SEEDS + BOOTSTRAPS, time_limit=time_limit)
+        endless = np.full(_num_samples(X), np.inf)
+        return ScoreRange(-endless, endless, np.zeros(len(endless), np.bool_), models)
+
+    def sample(
+        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
+    ) -> list[Any]:
+        """Return members: refits from other seeds, on bootstrap weights as far as these go."""
+        deadline = Deadline.read(time_limit)
+        rng = np.random.default_rng(random_state)
+        members = self.members[:n]
+        while len(members) < n and not deadline.over:
+            members.append(self._bootstrapped(rng, Allowance(REFITS, deadline)))
+        return members
+
+    # What is found by training.
+
+    def _extreme(
+        self, X: Any, y: Any, judge: Loss, side: float, allowance: Allowance
+    ) -> tuple[float, Any]:
+        """Find the largest (side 1) or least (−1) mean loss on rows, and a member that has it."""
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        push = _Push(X, y, judge, side)
+        if self._slack() <= 0.0:
+            return self._judged(self.met, push)
+        rng = np.random.default_rng(0)
+        for _ in range(BOOTSTRAPS):
+            self._bootstrapped(rng, allowance)
+        if len(y) > 1 and not allowance.deadline.over and self._learns_by_heart(push):
+            warnings.warn(
+                f"{type(self.refitting.estimator).__name__} learns rows by heart: it fits wrong "
+                "labels at no cost. Its worst case is of rows that were not attacked, one half at "
+                "a time; regularise it for a training loss that means something",
+                stacklevel=4,
+            )
+            return self._held_out(push, allowance)
+        least = np.inf
+        # A fit that trains better than all before moves the whole set: then begin again there.
+        while self.trained.value < least and allowance.fits > 0:
+            least = self.trained.value
+            self.met += self._pushed(push, allowance)
+        return self._judged(self.met, push)
+
+    def _learns_by_heart(self, push: _Push) -> bool:
+        """Whether wrong labels, of as much weight as they may get, are learnt within the budget."""
+        if self.memorises:
+            return True
+        trained = self.trained.model
+        wrong = replace(push, side=1.0).rows(trained, alike=True)
+        each = LARGEST_SHARE * float(self.refitting.weight.sum()) / len(wrong.y)
+        fit = self._fit(self.refitting.fit(replace(wrong, weight=each * wrong.weight)))
+        before, after = (
+            self._mean(model, wrong.X, wrong.y, self.loss) for model in (trained, fit.model)
+        )
+        return self._affords(fit) and after < MEMORISES * before
+
+    def _held_out(self, push: _Push, allowance: Allowance) -> tuple[float, Any]:
+        """Attack one half of the rows and judge by the other, in turn."""
+        first, second = (push.some(rows) for rows in _halves(push.y))
+        found: list[tuple[float, Any]] = []
+        for attacked, judging in ((first, second), (second, first)):
+            deadline = allowance.deadline.share(0.5) if not found else allowance.deadline
+            fits = self._pushed(attacked, Allowance(allowance.fits // 2, deadline))
+            found.append(self._judged(fits, judging))
+        sizes = [len(second.y), len(first.y)]
+        value = float(np.average([loss for loss, _ in found], weights=sizes))
+        unseen = self._judged(self.met, push)
+        if push.side * unseen[0] >= push.side * value:
+            return unseen
+        return value, max(found, key=lambda pair: push.side * pair[0])[1]
+
+    def _judged(self, fits: Sequence[Fit], push: _Push) -> tuple[float, Any]:
+        """Return the extreme mean loss of members among fits, and which has it."""
+        # The trained model is a member whatever happens.
+        models = [fit.model for fit in fits if self._affords(fit)] or [self.trained.model]
+        judged = [(self._mean(model, push.X, push.y, push.judge), model) for model in models]
+        return max(judged, key=lambda pair: push.side * pair[0])
+
+    def _pushed(self, push: _Push, allowance: Allowance) -> list[Fit]:
+        """Train on pushed rows again and again, each time weighted by the model before."""
+        members = [fit.model for fit in self.met if self._affords(fit)]
+        start = max(members, key=push.reached)
+        # Training ascends to a local maximum: there may be another one behind rows all alike.
+        weighted, alike = push.rows(start), push.rows(start, alike=True)
+        found = self._ascended(push, start, weighted, allowance)
+        if np.ptp(weighted.weight) > 0.0:
+            found += self._ascended(push, start, alike, allowance)
+        return found
+
+    def _ascended(self, push: _Push, model: Any, extra: Extra, allowance: Allowance) -> list[Fit]:
+        """Train on pushed rows until that gains nothing; return the fits on the way."""
+        found: list[Fit] = []
+        share = None
+        before = push.reached(model)
+        while extra.weight.any():
+            path = self._path(extra, share, allowance)
+            found += [fit for _, fit in path]
+            afforded = [
+                (push.reached(fit.model), lam, fit) for lam, fit in path if self._affords(fit)
+            ]
+            if not afforded:
+                break
+            reached, share, fit = max(afforded, key=lambda entry: entry[0])
+            if reached <= before + GAIN * abs(before):
+                break
+            before, extra = reached, push.rows(fit.model)
+        return found
+
+    def _path(
+        self, extra: Extra, guess: float | None, allowance: Allowance
+    ) -> list[tuple[float, Fit]]:
+        """Fit along λ: a geometric grid first, then towards the last λ that the budget affords."""
+        total = float(self.refitting.weight.sum() / extra.weight.sum())
+        path: list[tuple[float, Fit]] = []
+
+        def fit(share: float) -> bool:
+            if not allowance.take():
+                return False
+            # A penalty that training does not show must not lose weight by the rows added.
+            scale = 1.0 if self._training_loss or not self.refitting.weighted else 1.0 + share
+            rows = Extra(extra.X, extra.y, share * total * extra.weight / scale)
+            factor = np.full(len(self.refitting.weight), 1.0 / scale)
+            path.append((share, self._fit(self.refitting.fit(rows, factor))))
+            path.sort(key=lambda entry: entry[0])
+            return True
+
+        # L_T(λ) need not rise: the whole grid is looked at once.
+        for share in SHARES if guess is None else (guess,):
+            if not fit(share):
+                return path
+        for _ in range(BISECTIONS):
+            further = self._next_share(path)
+            if further is None or not fit(further):
+                break
+        return path
+
+    def _next_share(self, path: list[tuple[float, Fit]]) -> float | None:
+        """Return the next λ on the way to the end of the budget; None if that is near."""
+        slack, least = self._slack(), self.trained.value
+        excess = [(share, fit.train_loss - least) for share, fit in path]
+        afforded = [k for k, (_, e) in enumerate(excess) if e <= slack]
+        if not afforded:
+            share, e = excess[0]
+            # Near λ = 0 the excess is a parabola.
+            return share * min(0.5, max(0.05, 0.99 * float(np.sqrt(slack / e))))
+        low, e_low = excess[afforded[-1]]
+        if e_low >= NEAR_LIMIT * slack:
+            return None
+        if afforded[-1] == len(excess) - 1:
+            steps = 0.99 * np.sqrt(slack / max(e_low, 1e-4 * slack))
+            return None if low >= LARGEST_SHARE else low * float(np.clip(steps, 1.02, 10.0))
+        high, e_high = excess[afforded[-1] + 1]
+        if high <= low * 1.001:
+            return None
+        middle = float(np.sqrt(low * high))
+        if e_low <= 0.0:
+            return middle
+        part = np.log(0.5 * (1.0 + NEAR_LIMIT) * slack / e_low) / np.log(e_high / e_low)
+        return float(low * (high / low) ** np.clip(part, 0.05, 0.95))
+
+    def _bootstrapped(self, rng: np.random.Generator, allowance: Allowance) -> Any:
+        """Return a member fitted to bootstrap weights, mixed with the true ones as need be."""
+        n = len(self.refitting.weight)
+        draw = rng.multinomial(n, np.full(n, 1.0 / n))
+        for part in (1.0, 0.5, 0.25, 0.125):
+            if not allowance.take():
+                break
+            factor: Vector = 1.0 + part * (np.asarray(draw, np.float64) - 1.0)
+            if is_classifier(self.refitting.estimator) and _lost(self.refitting.y, factor):
+                continue
+            fit = self._meet(self.refitting.fit(factor=factor))
+            if self._affords(fit):
+                return fit.model
+        return self.trained.model
+
+    # Losses.
+
+    def _meet(self, model: Any) -> Fit:
+        self.met.append(self._fit(model))
+        return self.met[-1]
+
+    def _fit(self, model: Any) -> Fit:
+        return Fit(model, self.train_loss(model))
+
+    def _affords(self, fit: Fit) -> bool:
+        return fit.train_loss <= self.limit * (1.0 + ROUNDING)
+
+    def _slack(self) -> float:
+        return self.limit - self.trained.value
+
+    @staticmethod
+    def _mean(model: Any, X: Any, y: Any, loss: Loss, weight: Vector | None = None) -> float:
+        return float(np.average(losses(model, X, y, loss), weights=weight))
+
+    def _guess(self) -> float:
+        """Return the training loss of the best constant, or of half a chance for scores."""
+        y, weight = self.refitting.y, self.refitting.weight
+        if isinstance(self.loss, Squared):
+            mean = np.average(y, weights=weight)
+            return float(np.average(np.square(y - mean), weights=weight))
+        _, which = np.unique(y, return_inverse=True)
+        shares = np.bincount(which, weights=weight) / weight.sum()
+        if isinstance(self.loss, Logistic):
+            return float(-(shares[shares > 0.0] * np.log(shares[shares > 0.0])).sum())
+        return float(1.0 - shares.max()) if isinstance(self.loss, ZeroOne) else 1.0
+
+    def _labels(self, y: Any) -> Any:
+        y = np.asarray(y)
+        if is_classifier(self.refitting.estimator):
+            classes = self.met[0].model.classes_
+            for label in np.unique(y):
+                if label not in classes:
+                    raise InvalidInputError(
+                        f"y has the label {label!r}, which training has not; pass labels of "
+                        "training"
+                    )
+        return y
+
+
+@dataclass(frozen=True, eq=False)
+class _Push:
+    """Rows towards whose errors, or away from them (side −1), training is pushed."""
+
+    X: Any
+    y: Any
+    judge: Loss
+    side: float
+
+    def some(self, rows: Any) -> _Push:
+        """Return the same of some of the rows."""
+        return replace(self, X=_safe_indexing(self.X, rows), y=self.y[rows])
+
+    def reached(self, model: Any) -> float:
+        """Return how far a model has got."""
+        return self.side * float(losses(model, self.X, self.y, self._surrogate(model)).mean())
+
+    def rows(self, model: Any, alike: bool = False) -> Extra:
+        """Return rows to train on: labels the wrong way, weights as the module says or alike."""
+        if self.side < 0.0:
+            return Extra(self.X, self.y, np.ones(len(self.y)))
+        if not is_classifier(model):
+            mirrored = self.y - 2.0 * residuals(model, self.X, self.y)
+            return Extra(self.X, mirrored, np.ones(len(self.y)))
+        loss = self._surrogate(model)
+        m = margins(model, self.X, self.y, loss)
+        weight = -loss.slope(m)
+        if not isinstance(self.judge, Step):
+            weight = weight / np.maximum(-loss.slope(-m), 1.0 / LARGEST_RATIO)
+        weight = np.ones(len(m)) if alike else np.minimum(weight, LARGEST_RATIO)
+        return Extra(self.X, strongest_wrong(model, self.X, self.y), weight)
+
+    def _surrogate(self, model: Any) -> Loss:
+        """Return a loss with a slope: errors are made by way of the model's own."""
+        if not is_classifier(model):
+            return self.judge
+        loss = own_loss(model) if isinstance(self.judge, Step | Squared) else self.judge
+        return Logistic() if isinstance(loss, Step) else loss
+
+
+def _halves(y: Any) -> list[Any]:
+    """Divide rows into two halves alike in their labels."""
+    order = np.argsort(y, kind="stable")
+    return [np.sort(order[::2]), np.sort(order[1::2])]
+
+
+def _lost(y: Any, factor: Vector) -> bool:
+    """Whether a class has no weight left."""
+    return len(np.unique(y[factor > 0.0])) < len(np.unique(y))
