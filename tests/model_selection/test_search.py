@@ -41,11 +41,10 @@ from pessimal.model_selection import search as module
 from pessimal.model_selection.search import Folds
 
 GRID = {"C": [0.01, 0.1, 1.0, 10.0]}
+FEW: dict[str, Any] = {"cv": 2, "error_score": "raise", "node_limit": 2}
 CHECKED = [
-    PessimisticSearchCV(
-        LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=0.01, cv=2, error_score="raise"
-    ),
-    PessimisticSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
+    PessimisticSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=0.01, **FEW),
+    PessimisticSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, **FEW),
 ]
 
 
