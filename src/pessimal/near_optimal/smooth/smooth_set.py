@@ -61,6 +61,9 @@ ROUNDING = 1e-12
 STEPS = 40
 """Of the ascent to a worst model; 2 to 4 are usual."""
 
+LEAST_STEPS = 4
+"""Those it takes even when time is up: without them there is hardly an answer."""
+
 GAP = 1e-6
 """Bound and member closer than this share of the loss have met."""
 
@@ -380,7 +383,7 @@ class SmoothSet(NearOptimalSet):
         """Climb to a member of large loss by steps that are trust-region problems."""
         u, value = start, mean.value(start)
         for step in range(STEPS):
-            if step and deadline.over:
+            if step >= LEAST_STEPS and deadline.over:
                 break
             at = self.objective.expansion(u)
             region = Quadratic(min(0.0, at.value - self.inner_limit), at.slope, at.curvature)
