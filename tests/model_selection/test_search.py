@@ -38,7 +38,7 @@ from sklearn.utils.estimator_checks import check_param_validation, parametrize_w
 
 from pessimal import PessimisticSearchCV, near_optimal_set, worst_case_of
 from pessimal.model_selection import search as module
-from pessimal.model_selection.search import Folds
+from pessimal.model_selection.folds import Folds
 
 GRID = {"C": [0.01, 0.1, 1.0, 10.0]}
 FEW: dict[str, Any] = {"cv": 2, "error_score": "raise", "node_limit": 2}

@@ -44,6 +44,11 @@ class SmoothLoss(Loss):
     def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
         """Bound q over shifts from `low` ≤ 0 to `high` ≥ 0, from below and from above."""
 
+    def contacts(self, low: Vector, high: Vector) -> list[Vector]:
+        """Return margins, from `low` to `high`, where a good parabola below may touch the loss."""
+        del low, high
+        return []
+
 
 class Squared(SmoothLoss):
     """``residual²``: ridge regression and least squares. The margin is the residual."""
@@ -167,6 +172,56 @@ class SquaredHinge(SmoothLoss):
         least = np.where(inside, np.where(high > hinge, falling, 2.0), 0.0)
         largest = np.where(inside, 2.0, np.where(low < hinge, rising, 0.0))
         return least * (1.0 - ROUNDING), np.minimum(2.0, largest * (1.0 + ROUNDING))
+
+
+class Absolute(SmoothLoss):
+    """``√(margin² + τ²)``: the absolute value, rounded off around 0 and at most τ above it."""
+
+    symmetric = True
+
+    def __init__(self, rounding: float) -> None:
+        self.rounding = rounding
+
+    def value(self, margins: Vector) -> Vector:
+        """Return the absolute values, rounded off."""
+        return np.hypot(margins, self.rounding)
+
+    def slope(self, margins: Vector) -> Vector:
+        """Return the signs, rounded off."""
+        return margins / self.value(margins)
+
+    def second(self, margins: Vector) -> Vector:
+        """Return the curvature, nearly all of it around 0."""
+        size = self.value(margins)
+        return np.square(self.rounding / size) / size
+
+    def curvature(self, low: Vector, high: Vector) -> Vector:
+        """Return φ'' at the margin nearest to 0, where it is largest."""
+        return self.second(np.clip(0.0, low, high))
+
+    def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        """Return the ends of q, which rises up to the shift to ``−t`` and falls beyond.
+
+        With the sizes ``a`` and ``b`` of both points and their inner product ``c``, as vectors
+        ``(t, τ)``, q is ``2(ab − c)/(a·s²)`` and ``(ab − c)(ab + c) = τ²s²``.
+        """
+        a = self.value(margins)
+
+        def q(shift: Vector) -> Vector:
+            ab = a * self.value(margins + shift)
+            c = margins * (margins + shift) + self.rounding**2
+            apart = np.where(c < 0.0, shift, 1.0)  # on both sides of 0
+            far = 2.0 * (ab - c) / (a * np.square(apart))
+            return np.where(c < 0.0, far, 2.0 * self.rounding**2 / (a * (ab + np.abs(c))))
+
+        least = np.minimum(q(low), q(high))
+        return least * (1.0 - ROUNDING), q(np.clip(-2.0 * margins, low, high)) * (1.0 + ROUNDING)
+
+    def contacts(self, low: Vector, high: Vector) -> list[Vector]:
+        """Return where the parabola touches that meets the absolute value at 0 and both ends."""
+        slope = np.clip(-(low + high) / np.maximum(high - low, self.rounding), -1.0, 1.0)
+        steep = np.sqrt(np.maximum(1.0 - np.square(slope), ROUNDING))
+        return [np.where((low < 0.0) & (high > 0.0), self.rounding * slope / steep, low)]
 
 
 def _probability(score: Vector) -> Vector:

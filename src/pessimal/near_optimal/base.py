@@ -225,8 +225,8 @@ def near_optimal_set(
     ----------
     estimator : estimator
         Of a type for which there is a kind of set: `Ridge`, `RidgeClassifier`,
-        `LinearRegression`, `LogisticRegression` (two classes, l2) or `LinearSVC` (squared hinge)
-        of scikit-learn, fitted or not; a fitted `OptimisticSVC`, `PessimisticSVC` or
+        `LinearRegression`, `Lasso`, `ElasticNet`, `LogisticRegression` (two classes) or
+        `LinearSVC` (squared hinge, l2) of scikit-learn, fitted or not; a fitted `OptimisticSVC`, `PessimisticSVC` or
         `PessimisticSVCCV`; a pipeline, whose earlier steps are frozen; or any other classifier or
         regressor, which is trained again and again, so that its extremes are found, not proved.
     X, y : array-like of shape (n, p), array-like of shape (n,)

@@ -15,16 +15,17 @@ worst: both parabolas tangent there.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, certainly_positive, largest
-from pessimal.near_optimal.smooth.rows import Block, Rows
+from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
 ROUNDS = 100
@@ -63,22 +64,28 @@ class Envelope:
 
     Attributes
     ----------
-    rows : Rows
-        With their ranges.
-    part : callable
-        Makes the quadratic of moments and a block.
-    penalty : Quadratic, optional
+    terms : tuple of (Rows, callable)
+        Rows with their ranges, and what makes a quadratic of moments and a block of them.
+    fixed : Quadratic, optional
         What is added, around the trained model.
     """
 
-    rows: Rows
-    part: Callable[[Moments, Block], Quadratic]
-    penalty: Quadratic | None = None
+    terms: tuple[tuple[Rows, Callable[[Moments, Block], Quadratic]], ...]
+    fixed: Quadratic | None = None
 
     def at(self, moments: Moments) -> Quadratic:
         """Return the quadratic, around the trained model."""
-        total = self.rows.total(partial(self.part, moments))
-        return total if self.penalty is None else total + self.penalty
+        parts = [rows.total(partial(part, moments)) for rows, part in self.terms]
+        return reduce(operator.add, parts if self.fixed is None else [*parts, self.fixed])
+
+    def map(self, change: Callable[[Block], Block]) -> Envelope:
+        """Return the same with every block changed."""
+        return replace(self, terms=tuple((rows.map(change), part) for rows, part in self.terms))
+
+    @property
+    def empty(self) -> bool:
+        """Whether some row has no range left."""
+        return any(any(rows.each(_empty)) for rows, _ in self.terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +115,19 @@ class Relaxation:
             return self.around, above
         return replace(below, value=below.value - self.limit), above
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether passes over all rows are cheap."""
+        envelopes = [f for f in (self.below, self.above) if isinstance(f, Envelope)]
+        return all(isinstance(rows, HeldRows) for f in envelopes for rows, _ in f.terms)
+
     def narrowed(self, change: Callable[[Block], Block]) -> Relaxation | None:
         """Return the same with narrower ranges; None if they leave nothing."""
         below, above = (
-            replace(f, rows=f.rows.map(change)) if isinstance(f, Envelope) else f
-            for f in (self.below, self.above)
+            f.map(change) if isinstance(f, Envelope) else f for f in (self.below, self.above)
         )
-        for part in (below, above):
-            if isinstance(part, Envelope) and any(part.rows.each(_empty)):
-                return None
+        if any(isinstance(f, Envelope) and f.empty for f in (below, above)):
+            return None
         return replace(self, below=below, above=above)
 
     def within(self, d: Vector) -> Vector:
@@ -188,6 +199,8 @@ def envelope(
     if side > 0.0 and loss.symmetric:
         a = np.sqrt(variance + np.square(margins + mean))
         contacts += [a - margins, -a - margins]
+    if side < 0.0:
+        contacts += [m - margins for m in loss.contacts(margins + low, margins + high)]
     best = np.full(len(mean), np.inf)
     at, curvature = mean, mean
     for contact in contacts:
