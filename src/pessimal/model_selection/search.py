@@ -54,10 +54,10 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
     together: those with a training loss of at most ``(1 + epsilon)·least + delta``. The candidate
     whose worst such model does best on the test folds is chosen. All else is as in `GridSearchCV`.
 
-    For ridge, lasso, least squares, logistic regression (two classes) and linear SVM (squared hinge)
-    the worst case has a proved bound. Any other classifier or regressor is trained again and again
-    on reweighted rows: its worst case is *found*, and there may be a worse one. In a pipeline the
-    steps before the last stay as fitted on the training fold.
+    For ridge, lasso, least squares, logistic regression (two classes) and linear SVM (squared
+    hinge) the worst case has a proved bound. Any other classifier or regressor is trained again
+    and again on reweighted rows: its worst case is *found*, and there may be a worse one. In a
+    pipeline the steps before the last stay as fitted on the training fold.
 
     Parameters
     ----------

@@ -29,7 +29,14 @@ from pessimal.errors import InvalidInputError
 from pessimal.losses import Logistic, SmoothLoss, Squared, SquaredHinge
 from pessimal.near_optimal.base import Linear
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
-from pessimal.near_optimal.smooth.source import Piece, Source, Summary, dense, read_source
+from pessimal.near_optimal.smooth.source import (
+    Piece,
+    Source,
+    Summary,
+    column_names,
+    dense,
+    read_source,
+)
 from pessimal.problem import Matrix, Vector
 
 SUPPORTED = (
@@ -117,7 +124,7 @@ class Encoder:
 
     def __call__(self, piece: Piece) -> Block:
         """Encode a piece of data; its weights are divided by their sum later."""
-        X, y, weight = piece
+        X, y, weight = _counted(piece)
         Z = self.coordinates.rows(dense(X))
         if self.classes is None:
             return Block.of(Z, np.asarray(y, np.float64), weight)
@@ -144,6 +151,8 @@ class TrainingProblem:
     coordinates : Coordinates
     classes : tuple or None
         The two classes, negative one first; None for regression.
+    columns : tuple or None
+        Names of the features, if they came with some.
     """
 
     rows: Rows
@@ -152,9 +161,20 @@ class TrainingProblem:
     l1: Vector
     coordinates: Coordinates
     classes: tuple[Any, Any] | None
+    columns: tuple[str, ...] | None
+
+    def require_columns(self, X: Any) -> None:
+        """Refuse a data frame whose columns are not those of training."""
+        names = column_names(X)
+        if None not in (names, self.columns) and names != self.columns:
+            raise InvalidInputError(
+                f"X has the columns {', '.join(names or ())}; pass those of training in their "
+                f"order: {', '.join(self.columns or ())}"
+            )
 
     def points(self, X: Any, y: Any) -> Source:
         """Read points to judge models by; check that they are like those of training."""
+        self.require_columns(X)
         source = read_source(X, y, None, classifies=self.classes is not None)
         n_features = len(self.coordinates.scale)
         if source.summary.n_features != n_features:
@@ -201,7 +221,10 @@ def training_problem(
     intercept = bool(estimator.fit_intercept)
     # The absolute value of an intercept is that of a variable only if nothing is shifted.
     shifted = intercept and not penalty.intercept_l1
-    coordinates = Coordinates.of(dense(source.first[0]), intercept, shifted)
+    first = _counted(source.first)[0]
+    # If no row of the first piece counts, any unit will do.
+    first = first if first.shape[0] else source.first[0]
+    coordinates = Coordinates.of(dense(first), intercept, shifted)
     encoder = Encoder(coordinates, classes, not isinstance(loss, Squared), factors)
     return TrainingProblem(
         _weighted(source, encoder, total),
@@ -210,6 +233,7 @@ def training_problem(
         coordinates.l1(penalty),
         coordinates,
         classes,
+        column_names(X),
     )
 
 
@@ -221,6 +245,13 @@ def _weighted(source: Source, encoder: Encoder, total: float) -> Rows:
     rows = source.rows(Shares(encoder, total))
     held = source.in_memory and not issparse(source.first[0]) and encoder.signed
     return HeldRows(rows.each(_itself)) if held else rows
+
+
+def _counted(piece: Piece) -> Piece:
+    """Leave out the rows of weight 0."""
+    X, y, weight = piece
+    keep = weight > 0.0
+    return piece if keep.all() else (X[keep], y[keep], weight[keep])
 
 
 def _itself(block: Block) -> Block:
@@ -276,6 +307,12 @@ def _class_weights(estimator: Any, summary: Summary) -> tuple[float, float]:
     if not isinstance(given, dict):
         raise InvalidInputError(
             f"estimator has class_weight={given!r}; pass 'balanced', a dict or None"
+        )
+    unknown = [label for label in given if label not in summary.classes]
+    if unknown:
+        raise InvalidInputError(
+            f"estimator has a class_weight for {unknown[0]!r}, which is no label of y; pass "
+            f"weights for {summary.classes[0]!r} and {summary.classes[1]!r}"
         )
     low, high = (float(given.get(label, 1.0)) for label in summary.classes)
     return low, high

@@ -17,6 +17,9 @@ from pessimal.problem import Vector
 STEPS = 40
 """Of the ascent to a worst model; 2 to 4 are usual."""
 
+TOP = 1e-8
+"""Share of the loss; who has less than this to gain is at the top."""
+
 LEAST_STEPS = 4
 """Those it takes even when time is up: without them there is hardly an answer."""
 
@@ -27,15 +30,16 @@ class Members:
 
     objective: Objective
     trained: Vector
+    optimum: Quadratic
     limit: float
 
     def boundary(self, direction: Vector) -> Vector:
         """Return the last member in a direction from the trained model."""
         limit, u = self.limit, self.trained
-        if self.objective.value(u) >= limit or not direction.any():
+        if self.optimum.value >= limit or not direction.any():
             return u
         far = 1.0
-        value, slope = self.objective.slope_along(u + far * direction, direction)
+        value, slope = self.objective.slope_along(u + direction, direction)
         while value <= limit:
             far *= 2.0
             if far > 1e15:
@@ -48,10 +52,10 @@ class Members:
                 break
             far = nearer
             value, slope = self.objective.slope_along(u + far * direction, direction)
-        back = 1e-14
+        back = 1e-13
         while self.objective.value(u + far * direction) > limit:
             far *= 1.0 - back
-            back = min(0.5, 4.0 * back)
+            back = min(0.5, 16.0 * back)
         return u + far * direction
 
     def pulled_back(self, u: Vector) -> Vector:
@@ -62,11 +66,11 @@ class Members:
 
     def ascend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
         """Climb to a member of large loss by steps that are trust-region problems."""
-        u, value = start, mean.value(start)
+        u, value, before = start, mean.value(start), 0.0
         for step in range(STEPS):
             if step >= LEAST_STEPS and deadline.over:
                 break
-            at = self.objective.expansion(u)
+            at = self.optimum if u is self.trained else self.objective.expansion(u)
             region = Quadratic(min(0.0, at.value - self.limit), at.slope, at.curvature)
             ahead = largest(mean.expansion(u), region).point
             share = 1.0
@@ -80,8 +84,10 @@ class Members:
                 return u
             gained = reached - value
             u, value = further, reached
-            if gained <= 1e-10 * value:
+            # What the next step would gain, if gains go on falling as they did.
+            if gained <= TOP * value or gained * gained <= TOP * value * before:
                 return u
+            before = gained
         return u
 
     def descend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:

@@ -37,7 +37,7 @@ from pessimal.near_optimal.smooth.quadratic import (
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
-NARROWED = 0.01
+NARROWED = 0.1
 """Ranges that all kept this close to their width are left as they are."""
 
 ROUNDS = 30
@@ -117,7 +117,7 @@ def narrowed(
 def _below(loss: SmoothLoss, trained: Vector, block: Block) -> Quadratic:
     """Return a parabola below the mean loss of rows, tangent at the trained model."""
     margins = block.margins(trained)
-    least, _ = loss.secants(margins, block.low, block.high)
+    least = loss.least_secant(margins, block.low, block.high)
     slope = block.Z.T @ (block.weight * loss.slope(margins))
     return Quadratic(loss.mean(margins, block.weight), slope, block.gram(least))
 

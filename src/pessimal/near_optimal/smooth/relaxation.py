@@ -42,20 +42,21 @@ TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and second moments of a distribution of models, relative to the trained one."""
+    """Mean and covariance of a distribution of models, relative to the trained one."""
 
     mean: Vector
-    second: Matrix
+    covariance: Matrix
 
     @classmethod
     def at(cls, d: Vector) -> Moments:
         """Return those of a single model."""
-        return cls(d, np.outer(d, d))
+        return cls(d, np.zeros((len(d), len(d))))
 
     def joined(self, d: Vector, share: float) -> Moments:
         """Return those with a share of another model."""
-        keep = 1.0 - share
-        return Moments(keep * self.mean + share * d, keep * self.second + share * np.outer(d, d))
+        step = d - self.mean
+        apart = (1.0 - share) * (self.covariance + share * np.outer(step, step))
+        return Moments(self.mean + share * step, apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,23 +191,25 @@ def envelope(
     """
     margins = block.margins(trained)
     low, high = block.low, block.high
-    mean, variance = block.moments(moments.mean, moments.second)
-    contacts = [
-        mean,
-        mean + variance / np.maximum(mean - low, TINY),
-        mean - variance / np.maximum(high - mean, TINY),
-    ]
-    if side > 0.0 and loss.symmetric:
+    mean, variance = block.moments(moments.mean, moments.covariance)
+    contacts = [mean]
+    spread = bool(variance.any())  # a single model has none, and touches at its own margins
+    if spread:
+        contacts += [
+            mean + variance / np.maximum(mean - low, TINY),
+            mean - variance / np.maximum(high - mean, TINY),
+        ]
+    if spread and side > 0.0 and loss.symmetric:
         a = np.sqrt(variance + np.square(margins + mean))
         contacts += [a - margins, -a - margins]
     if side < 0.0:
         contacts += [m - margins for m in loss.contacts(margins + low, margins + high)]
+    secant = loss.largest_secant if side > 0.0 else loss.least_secant
     best = np.full(len(mean), np.inf)
     at, curvature = mean, mean
     for contact in contacts:
         x = np.clip(contact, low, high)
-        least, most = loss.secants(margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x))
-        c = most if side > 0.0 else least
+        c = secant(margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x))
         value = loss.value(margins + x) + loss.slope(margins + x) * (mean - x)
         value = side * (value + 0.5 * c * (variance + np.square(mean - x)))
         better = value < best

@@ -23,9 +23,16 @@ from scipy.linalg import cholesky, solve_triangular
 
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.interrupts import ended_by_interrupts
-from pessimal.limits import Deadline, TimeLimit
+from pessimal.limits import Deadline, TimeLimit, read_node_limit
 from pessimal.losses import Absolute, Logistic, Loss, SmoothLoss, Squared, Step, find_loss
-from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.base import (
+    Extreme,
+    Linear,
+    NearOptimalSet,
+    ScoreRange,
+    read_budget,
+    read_size,
+)
 from pessimal.near_optimal.smooth.branching import branch
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
@@ -92,7 +99,8 @@ class SmoothSet(NearOptimalSet):
         self.objective, self.u = trained(problem)
         self._optimum = self.objective.expansion(self.u)
         # All but the absolute values, the curvature of which is around 0 alone.
-        self._smooth = self.objective.smooth_at(self.u)
+        sharp = self.objective.absolute is not None
+        self._smooth = self.objective.smooth_at(self.u) if sharp else self._optimum
         if not certainly_positive(self._smooth.curvature):
             raise flat()
         value = self._optimum.value
@@ -128,7 +136,7 @@ class SmoothSet(NearOptimalSet):
 
     def train_loss(self, model: Linear) -> float:
         """Return what training minimises, penalty included."""
-        return self.objective.value(self.problem.coordinates.variables(model))
+        return self.objective.value(self.problem.coordinates.variables(Linear.read(model)))
 
     def contains(self, model: Linear) -> bool:
         """Return whether a model trains within the budget, up to rounding."""
@@ -137,7 +145,7 @@ class SmoothSet(NearOptimalSet):
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
         other = copy(self)
-        other.budget = budget
+        other.budget = read_budget(budget)
         for known in ("_enclosed", "_supports"):
             other.__dict__.pop(known, None)
         return other
@@ -152,6 +160,7 @@ class SmoothSet(NearOptimalSet):
         node_limit: int | None = None,
     ) -> Extreme:
         """Find a member of large mean loss, and a bound on that of all."""
+        nodes = read_node_limit(node_limit) or NODES
         with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
             points = self.problem.points(X, y)
             judge = find_loss(loss or self.loss)
@@ -161,7 +170,6 @@ class SmoothSet(NearOptimalSet):
             rows = self.problem.encoded(points, smooth)
             mean = mean_loss(rows, smooth, self.u)
             u = self._climbed(mean, self.u, deadline)
-            nodes = NODES if node_limit is None else node_limit
             bound, starts = self._bound(
                 Judged(mean, rows, smooth, self.u), mean.value(u), u, nodes, deadline
             )
@@ -198,6 +206,7 @@ class SmoothSet(NearOptimalSet):
     def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Bound the score of each row, exactly where there is time and the rows are in memory."""
         with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+            self.problem.require_columns(X)
             parts = [self._scored(Z, deadline) for Z in map(self._rows, read_features(X))]
             low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
             models = [self._model(u) for part in parts for u in part[3]]
@@ -211,7 +220,7 @@ class SmoothSet(NearOptimalSet):
         rng = np.random.default_rng(random_state)
         factor = cholesky(self._smooth.curvature)
         members: list[Linear] = []
-        while len(members) < n and not (members and deadline.over):
+        while len(members) < read_size(n) and not (members and deadline.over):
             direction = solve_triangular(factor, rng.standard_normal(len(self.u)))
             members.append(self._model(self._members[-1].boundary(direction)))
         return members
@@ -260,7 +269,7 @@ class SmoothSet(NearOptimalSet):
             return Quadratic(penalty.value - self.outer_limit, penalty.slope, penalty.curvature)
         # Along any direction R grows at least as fast as ψ(Mρ)/M² less the gradient, with ρ the
         # distance in the norm of the Hessian and M the largest margin of unit distance.
-        most = max(self._leverage(), 1e-6)  # any larger one is valid
+        most = max(self._leverage, 1e-6)  # any larger one is valid
         factor = cholesky(hessian, lower=True)
         gradient = float(np.linalg.norm(solve_triangular(factor, slope, lower=True)))
         excess = self.outer_limit - self.trained.value
@@ -279,6 +288,7 @@ class SmoothSet(NearOptimalSet):
             near, far = (middle, far) if growth(middle) <= 0.0 else (near, middle)
         return Quadratic(-0.5 * far * far, np.zeros(len(self.u)), hessian)
 
+    @cached_property
     def _leverage(self) -> float:
         """Return the largest change of a margin per unit of distance in the Hessian's norm."""
         factor = cholesky(self._smooth.curvature, lower=True)
@@ -444,7 +454,11 @@ class SmoothSet(NearOptimalSet):
             least = self._rounded_off / weight
             levels = np.geomspace(0.5 * excess / weight, least, LEVELS)
             objectives = [*(last.rounded(level) for level in levels[:-1] if level > least), last]
-        return [Members(objective, self.u, limit) for objective in objectives]
+        optima = [self._optimum if f is last else f.expansion(self.u) for f in objectives]
+        return [
+            Members(objective, self.u, optimum, limit)
+            for objective, optimum in zip(objectives, optima, strict=True)
+        ]
 
     def _climbed(self, mean: Function, u: Vector, deadline: Deadline) -> Vector:
         for members in self._members:
@@ -497,7 +511,7 @@ class SmoothSet(NearOptimalSet):
             return 0.5 * newton_gain
         if self.problem.loss.self_concordant:
             # While M·‖gradient‖ is far below 1 the curvature on the way is at least half of H.
-            if self._leverage() * np.sqrt(newton_gain) > 0.1:
+            if self._leverage * np.sqrt(newton_gain) > 0.1:
                 raise SolverError(
                     "training did not come near an optimum; if the classes can be separated and "
                     "nothing is penalised there is none, so add a penalty, such as C=1"
