@@ -16,7 +16,7 @@ from pessimal.atomic import write_bytes, write_text
 from pessimal.errors import InvalidInputError, StorageError
 from pessimal.report.frames import flat, markdown_table
 from pessimal.report.page import Plot, Section, Table, figure_bytes, write_page
-from pessimal.reproduction.report import limited_data, perturbed, quality, transfer
+from pessimal.reproduction.report import limited_data, perturbed, quality, selection, transfer
 from pessimal.reproduction.store import STORE_NAME, Store, Summary
 
 PAGE_NAME = "index.html"
@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, Callable[[pd.DataFrame], Sequence[Section]]] = {
     "perturbed": perturbed.sections,
     "transfer": transfer.sections,
     "quality": quality.sections,
+    "selection": selection.sections,
 }
 """What turns the rows of each study into its part of the report."""
 
