@@ -115,6 +115,7 @@ def test_a_curve_runs_along_one_hyperparameter_with_the_others_as_chosen(
     assert points(axes, "chosen")[0, 0] == search.best_params_["C"]
     assert points(axes, "usual winner")[0, 0] == C[usual.argmax()]
     assert (axes.get_xlabel(), axes.get_xscale()) == ("C", "log")
+    assert sorted(tick.get_text() for tick in axes.get_xticklabels()) == ["0.01", "0.1", "1", "10"]
 
 
 def test_bounds_are_shaded_below_the_curve(search: PessimisticSearchCV) -> None:

@@ -235,6 +235,8 @@ def _places(axes: Axes, values: list[Any]) -> Vector:
     places = np.array(values, np.float64)
     if places.min() > 0.0 and places.max() > WIDE * places.min():
         axes.set_xscale("log")
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.minorticks_off()
     return places
 
 
