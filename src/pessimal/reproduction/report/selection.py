@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
@@ -38,6 +39,15 @@ from pessimal.reproduction.tables import TABLES
 
 USUAL = (ACCURACY, LOG_LOSS, *ONE_SE)
 PESSIMISTIC = tuple(pessimistic(epsilon) for epsilon in EPSILONS)
+IN_SHORT = (
+    ("accuracy", "clean"),
+    ("accuracy", "evasion"),
+    ("log loss", "clean"),
+    ("log loss", "noise"),
+    ("changed", "bootstrap"),
+)
+"""What is shown where all measures would be too many."""
+
 STYLES = dict(
     zip(
         METHODS,
@@ -60,10 +70,12 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
     rows = with_mean(rows)
     by_table = {usual: differences(rows, usual) for usual in USUAL}
     overall = {usual: over_tables(found, "model") for usual, found in by_table.items()}
+    against = best_usual(overall)
     return [
+        _in_short(by_table[ACCURACY], overall[ACCURACY], against),
         _which_epsilon(by_table[ACCURACY]),
+        _against_usual(against),
         _by_size(rows),
-        _against_usual(overall),
         *(_differences(overall[ACCURACY], kind) for kind in PLACES),
         _by_table(rows, by_table[ACCURACY]),
         _compared(rows),
@@ -75,16 +87,74 @@ def _models(found: pd.DataFrame) -> list[str]:
     return [model for model in KINDS if model in there]
 
 
+@dataclass(frozen=True, eq=False)
+class Against:
+    """The pessimistic choices held against the best usual one, picked in hindsight."""
+
+    model: str
+    kind: str
+    place: str
+    usual: str
+    found: pd.DataFrame  # by method: differences to it
+
+    def verdict(self, method: str) -> str:
+        """Say whether a method is ahead of it, behind it or level."""
+        return verdict(self.found.loc[method], self.kind)
+
+
+def best_usual(overall: dict[str, pd.DataFrame]) -> list[Against]:
+    """Find the best usual choice for every model and measure."""
+    means, found = overall[ACCURACY]["mean"], []
+    for model in _models(overall[ACCURACY]):
+        for (kind, place), column in COLUMNS.items():
+            if (model, column, ACCURACY) in means.index:
+                own = means.loc[(model, column)][list(USUAL)]
+                usual = own.idxmax() if kind == "accuracy" else own.idxmin()
+                found.append(
+                    Against(model, kind, place, usual, overall[usual].loc[(model, column)])
+                )
+    return found
+
+
+def recommended(found: pd.DataFrame) -> str | None:
+    """Return the ε of most accuracy in all situations that costs none on clean rows, if any."""
+    cost, gain = found.loc[COLUMNS["accuracy", "clean"]], found.loc[EVERYWHERE]
+    allowed = [at for at in PESSIMISTIC if verdict(cost.loc[at], "accuracy") != "behind"]
+    return max(allowed, key=lambda at: gain.loc[at, "difference"], default=None)
+
+
+def _in_short(by_table: pd.DataFrame, overall: pd.DataFrame, against: Sequence[Against]) -> Section:
+    """Say what the recommended ε gains and costs, and where a usual choice is better."""
+    best = recommended(over_tables(by_table))
+    if best is None:
+        return Section("In short", ("Every ε costs clean accuracy; none is recommended.",))
+    text = [f"Over all models the rule below recommends {best}."]
+    for model in _models(overall):
+        changes = (
+            f"{kind}, {place} {written(overall.loc[(model, COLUMNS[kind, place], best)], kind)}"
+            for kind, place in IN_SHORT
+        )
+        text.append(f"Less the choice by accuracy, {model}: {'; '.join(changes)}.")
+    for word in ("ahead", "behind"):
+        own = [each for each in against if each.verdict(best) == word]
+        listed = "; ".join(
+            f"{model}: " + ", ".join(f"{e.kind} {e.place}" for e in own if e.model == model)
+            for model in _models(overall)
+            if any(each.model == model for each in own)
+        )
+        text.append(f"Clearly {word} of the best usual choice: {listed or 'nowhere'}.")
+    return Section("In short", tuple(text))
+
+
 def _which_epsilon(by_table: pd.DataFrame) -> Section:
     """Derive the recommended ε by a rule."""
-    clean = COLUMNS["accuracy", "clean"]
     parts = {model: by_table.loc[[model]] for model in _models(by_table)}
     if len(parts) > 1:
         parts["all models"] = by_table
     lines, advice = [], []
     for name, part in parts.items():
         found = over_tables(part)
-        cost, gain = found.loc[clean], found.loc[EVERYWHERE]
+        cost, gain = found.loc[COLUMNS["accuracy", "clean"]], found.loc[EVERYWHERE]
         lines += [
             {
                 "model": name,
@@ -94,9 +164,8 @@ def _which_epsilon(by_table: pd.DataFrame) -> Section:
             }
             for method in METHODS[1:]
         ]
-        allowed = [at for at in PESSIMISTIC if verdict(cost.loc[at], "accuracy") != "behind"]
-        best = max(allowed, key=lambda at: gain.loc[at, "difference"], default=None)
-        advice.append(f"{name}: {best or 'none, for every ε costs clean accuracy'}")
+        best = recommended(found) or "none, for every ε costs clean accuracy"
+        advice.append(f"{name}: {best}")
     text = (
         "The rule: of the three ε the one with the best accuracy on average over clean rows, "
         "noise, shift and evasion, among those that do not cost clean accuracy, by more than "
@@ -117,48 +186,37 @@ def _which_epsilon(by_table: pd.DataFrame) -> Section:
 def _by_size(rows: pd.DataFrame) -> Section:
     """Show what depends on the number of tuning rows."""
     found = over_tables(differences(rows, ACCURACY, sizes=["n"]), "model", "n")
-    shown = {"accuracy, clean": "accuracy", "accuracy, evasion": "accuracy"}
-    shown |= {"log loss, clean": "log loss", "log loss, noise": "log loss"}
-    shown |= {"changed, bootstrap": "changed"}
-    lines = []
-    for model in _models(found):
-        for n in sorted(found.loc[model].index.unique("n")):
-            for method in (LOG_LOSS, *PESSIMISTIC):
-                line = {"model": model, "n": n, "chosen by": method}
-                for name, kind in shown.items():
-                    column = COLUMNS[kind, name.removeprefix(f"{kind}, ")]
-                    line[name] = written(found.loc[(model, n, column, method)], kind)
-                lines.append(line)
+    lines = [
+        {"model": model, "n": n, "chosen by": method}
+        | {
+            f"{kind}, {place}": written(found.loc[(model, n, COLUMNS[kind, place], method)], kind)
+            for kind, place in IN_SHORT
+        }
+        for model in _models(found)
+        for n in sorted(found.loc[model].index.unique("n"))
+        for method in METHODS[1:]
+    ]
     caption = "Differences to the choice by accuracy, by number of tuning rows."
     table = Table("by-size", caption, pd.DataFrame(lines))
     return Section("By number of tuning rows", (), (table,))
 
 
-def _against_usual(overall: dict[str, pd.DataFrame]) -> Section:
-    """Hold the pessimistic choices against the best usual one, picked in hindsight."""
-    lines, verdicts = [], {"ahead": 0, "behind": 0, "level": 0}
-    means = overall[ACCURACY]["mean"]
-    for model in _models(overall[ACCURACY]):
-        for (kind, place), column in COLUMNS.items():
-            if (model, column, ACCURACY) not in means.index:
-                continue
-            own = means.loc[(model, column)][list(USUAL)]
-            best = own.idxmax() if kind == "accuracy" else own.idxmin()
-            found = overall[best].loc[(model, column)]
-            for method in PESSIMISTIC:
-                verdicts[verdict(found.loc[method], kind)] += 1
-            lines.append(
-                {"model": model, "measure": f"{kind}, {place}", "best usual choice": best}
-                | {"its mean": written_mean(found.loc[best], kind)}
-                | {method: written(found.loc[method], kind) for method in PESSIMISTIC}
-            )
+def _against_usual(against: Sequence[Against]) -> Section:
+    verdicts = [each.verdict(method) for each in against for method in PESSIMISTIC]
     text = (
         "For every model and measure the best of the four usual choices, picked in hindsight, "
         "which favours it, and what the pessimistic choices add to it. Of "
-        f"{sum(verdicts.values())} comparisons {verdicts['ahead']} are clearly for the pessimistic "
-        f"choice (more than {CLEAR:g} standard errors), {verdicts['behind']} clearly against it, "
-        f"{verdicts['level']} neither.",
+        f"{len(verdicts)} comparisons {verdicts.count('ahead')} are clearly for the pessimistic "
+        f"choice (more than {CLEAR:g} standard errors), {verdicts.count('behind')} clearly against "
+        f"it, {verdicts.count('level')} neither.",
     )
+    lines = [
+        {"model": each.model, "measure": f"{each.kind}, {each.place}"}
+        | {"best usual choice": each.usual}
+        | {"its mean": written_mean(each.found.loc[each.usual], each.kind)}
+        | {method: written(each.found.loc[method], each.kind) for method in PESSIMISTIC}
+        for each in against
+    ]
     caption = "Differences to the best usual choice. More accuracy is better; less of the others."
     table = Table("against-usual", caption, pd.DataFrame(lines))
     return Section("Against the best usual choice", text, (table,))
@@ -191,16 +249,7 @@ def _differences(overall: pd.DataFrame, kind: str) -> Section:
 
 def _by_table(rows: pd.DataFrame, by_table: pd.DataFrame) -> Section:
     apart = differences(rows, ACCURACY, sizes=["n"])
-    parts = [
-        _table_by_table(apart, kind, place)
-        for kind, place in (
-            ("accuracy", "clean"),
-            ("accuracy", "evasion"),
-            ("log loss", "clean"),
-            ("log loss", "noise"),
-            ("changed", "bootstrap"),
-        )
-    ]
+    parts = [_table_by_table(apart, kind, place) for kind, place in IN_SHORT]
     won = Table(
         "tables-won",
         "Tables in which a choice is clearly ahead of that by accuracy : clearly behind it.",

@@ -30,7 +30,8 @@ rows.
 def write_page(results: Path, docs: Path) -> None:
     """Write the page and its figure from the rows stored in a folder."""
     with Store(results / STORE_NAME, create=False) as store:
-        rows, summary = store.frame("selection"), store.summary("selection")
+        rows = pd.DataFrame.from_records(store.records("selection", all_runs=True))
+        summary = store.summary("selection", all_runs=True)
     (docs / "images").mkdir(parents=True, exist_ok=True)
     write_text(docs / "selection.md", "\n".join(_blocks(rows, summary, docs)))
 
