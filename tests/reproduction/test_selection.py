@@ -61,7 +61,7 @@ def test_a_table_whose_package_is_missing_is_left_out_by_name(
 
 def test_the_quick_study_needs_no_other_package() -> None:
     tables = {str(at["data"]) for at in selection.study(quick=True).configurations}
-    assert {TABLES[name].package for name in tables} == {"pessimal", "scikit-learn"}
+    assert {TABLES[name].package for name in tables} == {"pessimal"}
 
 
 def test_tuning_rows_are_scaled_and_the_others_held_out(drawn: Draw) -> None:

@@ -76,8 +76,8 @@ def write_report(folder: str | Path) -> Path:
 _LEAD = (
     "Experiments of “Hyperparameter Tuning Through Pessimistic Bilevel Optimization” (Apaydin "
     "Ustun, Xu, Zeng and Qian, arXiv:2412.03666), computed anew with proved optima wherever the "
-    "search could prove them. The folders tables and figures beside this page hold everything on "
-    "it, one file each."
+    "search could prove them; the study of selection is not the paper's. The folders tables and "
+    "figures beside this page hold everything on it, one file each."
 )
 
 
