@@ -78,4 +78,4 @@ def written_mean(entry: pd.Series, kind: str) -> str:
 
 
 def _units(kind: str) -> tuple[float, int]:
-    return (1.0, 3) if kind == "log loss" else (100.0, 1)
+    return {"accuracy": (100.0, 1), "log loss": (1.0, 3), "changed": (100.0, 2)}[kind]

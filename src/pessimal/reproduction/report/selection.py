@@ -134,15 +134,15 @@ def _in_short(by_table: pd.DataFrame, overall: pd.DataFrame, against: Sequence[A
             f"{kind}, {place} {written(overall.loc[(model, COLUMNS[kind, place], best)], kind)}"
             for kind, place in IN_SHORT
         )
-        text.append(f"Less the choice by accuracy, {model}: {'; '.join(changes)}.")
-    for word in ("ahead", "behind"):
-        own = [each for each in against if each.verdict(best) == word]
+        text.append(f"Against the choice by accuracy, {model}: {'; '.join(changes)}.")
+    for place, words in (("ahead", "ahead of"), ("behind", "behind")):
+        own = [each for each in against if each.verdict(best) == place]
         listed = "; ".join(
             f"{model}: " + ", ".join(f"{e.kind} {e.place}" for e in own if e.model == model)
             for model in _models(overall)
             if any(each.model == model for each in own)
         )
-        text.append(f"Clearly {word} of the best usual choice: {listed or 'nowhere'}.")
+        text.append(f"Clearly {words} the best usual choice: {listed or 'nowhere'}.")
     return Section("In short", tuple(text))
 
 
@@ -358,5 +358,5 @@ def draw(overall: pd.DataFrame) -> Figure:
         axes.set_title(model)
         axes.set_xlabel("clean, points")
     figure.axes[0].set_ylabel("evasion, points")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
