@@ -59,9 +59,9 @@ def _blocks(rows: pd.DataFrame, summary: Summary, docs: Path) -> Iterator[str]:
     on = summary.runs[-1].environment
     yield (
         f"{summary.configurations - summary.missing:,} of {summary.configurations:,} "
-        f"configurations are stored. {summary.seconds / 60.0:.0f} minutes on the clock, one process "
-        f"on a machine that others used too ({on['machine']}); Python {on['Python']}, scikit-learn {on['scikit-learn']}, numpy "
-        f"{on['numpy']}, sources {summary.version}.\n"
+        f"configurations are stored. {summary.seconds / 60.0:.0f} minutes on the clock, one "
+        f"process on a machine that others used too ({on['machine']}); Python {on['Python']}, "
+        f"scikit-learn {on['scikit-learn']}, numpy {on['numpy']}, sources {summary.version}.\n"
     )
 
 
