@@ -14,7 +14,7 @@ import pytest
 from pessimal.report.page import Plot, Section, Table
 from pessimal.reproduction import Store, Study
 from pessimal.reproduction.report import selection, selection_page
-from pessimal.reproduction.report.paired import COLUMNS, differences, over_tables, written
+from pessimal.reproduction.report.paired import COLUMNS, differences, over_tables, verdict, written
 from pessimal.reproduction.selection.choosing import ACCURACY, METHODS
 from pessimal.reproduction.store import STORE_NAME, encode
 
@@ -72,15 +72,17 @@ def test_the_recommended_epsilon_gains_most_of_those_that_cost_nothing(
     worse = rows.copy()
     pessimists = worse["method"].str.startswith("ε")
     worse.loc[pessimists, "accuracy_clean"] -= 0.2
-    text = selection.sections(worse)[1].paragraphs[0]
-    assert "logistic: none, for every ε costs clean accuracy" in text
+    short, rule, *_ = selection.sections(worse)
+    assert "logistic: none, for every ε costs clean accuracy" in rule.paragraphs[0]
+    assert short.paragraphs[0].endswith("for each costs clean accuracy; ε = 5 % costs least.")
 
 
 def test_what_the_recommended_epsilon_gains_and_costs_is_said_in_short(
     sections: Sequence[Section],
 ) -> None:
     first, logistic, forest, ahead, behind = sections[0].paragraphs
-    assert first == "Over all models the rule below recommends ε = 5 %."
+    assert first.startswith("Draws of each table, at least: logistic 2, forest 2.")
+    assert first.endswith("Over all models the rule below recommends ε = 5 %.")
     assert logistic.startswith(
         "Against the choice by accuracy, logistic: accuracy, clean +3.0 ± 0.4;"
     )
@@ -96,6 +98,14 @@ def test_the_best_usual_choice_is_the_reference_in_hindsight(sections: Sequence[
     assert (line["best usual choice"], line["its mean"]) == ("log loss", "71.0")
     assert line["ε = 20 %"] == "+3.0 ± 0.0"
     assert ("forest", "accuracy, attack") not in frame.index
+
+
+def test_one_draw_alone_has_no_error_and_tells_nothing_from_chance(rows: pd.DataFrame) -> None:
+    found = over_tables(differences(rows[rows["seed"] == 0], ACCURACY), "model")
+    entry = found.loc[("forest", "accuracy_noise", "ε = 5 %")]
+    assert np.isnan(entry["error"])
+    assert verdict(entry, "accuracy") == "level"
+    assert written(entry, "accuracy") == "+2.5 ± ?"
 
 
 def test_tables_won_and_lost_are_counted(sections: Sequence[Section]) -> None:

@@ -38,7 +38,8 @@ def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
 def differences(rows: pd.DataFrame, reference: str, sizes: Sequence[str] = ()) -> pd.DataFrame:
     """Return by table: means, paired differences to a method, their standard errors over draws.
 
-    Sizes of one table share its rows, so they are averaged first, unless asked for apart.
+    Sizes of one table share its rows, so they are averaged first, unless asked for apart. One draw
+    alone has no standard error: NaN.
     """
     keys = ["model", "data", *sizes]
     measured = [name for name in (*COLUMNS.values(), EVERYWHERE) if name in rows]
@@ -47,28 +48,31 @@ def differences(rows: pd.DataFrame, reference: str, sizes: Sequence[str] = ()) -
     draws = pd.DataFrame(
         {"mean": values.stack(), "difference": values.sub(values[reference], axis=0).stack()}
     ).groupby([*keys, "measure", "method"])
-    return draws.mean().assign(error=draws["difference"].sem().fillna(0.0))
+    return draws.mean().assign(error=draws["difference"].sem())
 
 
 def over_tables(by_table: pd.DataFrame, *keys: str) -> pd.DataFrame:
     """Return means over tables, by keys; tables are fixed, so errors are those of draws alone."""
     grouped = by_table.groupby([*keys, "measure", "method"])
-    errors = grouped["error"].agg(lambda each: (each**2).sum() ** 0.5 / len(each))
+    # Where one error is unknown, so is that of the mean.
+    errors = grouped["error"].agg(lambda each: (each**2).sum(skipna=False) ** 0.5 / len(each))
     return grouped[["mean", "difference"]].mean().assign(error=errors)
 
 
 def verdict(entry: pd.Series, kind: str) -> str:
-    """Say whether a difference is a gain, a loss or chance."""
+    """Say whether a difference is a gain, a loss, or not to be told from chance."""
     gain = GAINS[kind] * entry["difference"]
-    if abs(gain) <= CLEAR * entry["error"]:
-        return "level"
-    return "ahead" if gain > 0.0 else "behind"
+    if abs(gain) > CLEAR * entry["error"]:  # never, if the error is unknown
+        return "ahead" if gain > 0.0 else "behind"
+    return "level"
 
 
 def written(entry: pd.Series, kind: str) -> str:
     """Write a difference and its standard error: in points, or in units of the log loss."""
     scale, digits = _units(kind)
-    return f"{scale * entry['difference']:+.{digits}f} ± {scale * entry['error']:.{digits}f}"
+    known = pd.notna(entry["error"])
+    error = f"{scale * entry['error']:.{digits}f}" if known else "?"
+    return f"{scale * entry['difference']:+.{digits}f} ± {error}"
 
 
 def written_mean(entry: pd.Series, kind: str) -> str:
