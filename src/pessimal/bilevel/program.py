@@ -42,6 +42,8 @@ class FollowerProgram:
 
     Here y is the follower's part alone, the entries `columns` of the whole. `price` has a row per
     inner and a column per outer variable; `curvature` is positive semidefinite, and may be zero.
+    ``outer_cost·x + constant`` is added to the objective: no response depends on it, but "within
+    20 % of the optimum" does.
     """
 
     cost: Vector
@@ -51,6 +53,12 @@ class FollowerProgram:
     lower: Vector
     upper: Vector
     columns: slice
+    outer_cost: Vector = field(default_factory=lambda: np.zeros(0))
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.outer_cost) == 0:
+            object.__setattr__(self, "outer_cost", np.zeros(self.price.shape[1]))
 
     def __len__(self) -> int:
         return len(self.cost)
@@ -58,7 +66,7 @@ class FollowerProgram:
     def objective(self, x: Vector, y: Vector) -> float:
         """Inner objective of a response."""
         slope = self.cost + self.price @ x + 0.5 * (self.curvature @ y)
-        return float(slope @ y)
+        return float(slope @ y + self.outer_cost @ x + self.constant)
 
     @property
     def priced(self) -> bool:

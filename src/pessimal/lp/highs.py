@@ -238,10 +238,10 @@ class _Equilibrated:
     """
 
     def __init__(self, program: LinearProgram) -> None:
-        self.column = 1.0 / power_of_two(abs(program.matrix).max(axis=0).toarray())
+        self.column = 1.0 / power_of_two(_largest(program.matrix, axis=0))
         self.column[program.integer] = 1.0
         matrix = csr_array(program.matrix @ diags_array(self.column))
-        self.row = 1.0 / power_of_two(abs(matrix).max(axis=1).toarray())
+        self.row = 1.0 / power_of_two(_largest(matrix, axis=1))
         self.matrix = csr_array(diags_array(self.row) @ matrix)
         self.cost = self.column * program.cost
         self.row_lower = self.row * program.row_lower
@@ -287,6 +287,13 @@ class _Equilibrated:
         terms = np.abs(self.cost) + abs(self.matrix).T @ np.abs(y)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
+
+
+def _largest(matrix: csr_array, axis: int) -> Vector:
+    """Largest entry of each column or row, 0 where there are none."""
+    if matrix.shape[axis] == 0:
+        return np.zeros(matrix.shape[1 - axis])
+    return np.asarray(abs(matrix).max(axis=axis).toarray())
 
 
 def _run(highs: highspy.Highs) -> highspy.HighsModelStatus:
