@@ -105,7 +105,9 @@ def bard_1991() -> BilevelProblem:
     x, y = cp.Variable(nonneg=True), cp.Variable(2, nonneg=True)
     rows = [x + y <= 1, cp.sum(y) <= 1]
     return BilevelProblem(
-        cp.Minimize(-x + 10 * y[0] - y[1]), [], Follower(cp.Minimize(-cp.sum(y)), rows, [y])
+        cp.Minimize(-x + 10 * y[0] - y[1]),
+        [],
+        Follower(cp.Minimize(-cp.sum(y)), rows, variables=[y]),
     )
 
 
@@ -136,7 +138,7 @@ def _candler_townsley(third: float) -> BilevelProblem:
     ]
     outer = -8 * x[0] - 4 * x[1] + np.array([4.0, -40.0, third]) @ y
     inner = x[0] + 2 * x[1] + np.array([1.0, 1.0, 2.0]) @ y
-    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Minimize(inner), rows, [y]))
+    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Minimize(inner), rows, variables=[y]))
 
 
 @published(
@@ -149,7 +151,9 @@ def bard_falk_1982_b() -> BilevelProblem:
     rows = [y[0] - y[1] - 2 * x[0] <= -2.5, x[0] - 3 * x[1] + y[1] <= 2, cp.sum(x) <= 2]
     inner = cp.sum(x) - 4 * y[0] + y[1]
     return BilevelProblem(
-        cp.Minimize(-2 * x[0] + x[1] + y[0] / 2), [], Follower(cp.Minimize(inner), rows, [y])
+        cp.Minimize(-2 * x[0] + x[1] + y[0] / 2),
+        [],
+        Follower(cp.Minimize(inner), rows, variables=[y]),
     )
 
 
@@ -162,7 +166,9 @@ def ben_ayed_blair_1990_a() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 1]), cp.Variable(2, nonneg=True)
     rows = [x + 3 * y[0] + y[1] <= 5, 2 * x + y[0] + 3 * y[1] <= 5]
     outer = -1.5 * x - 6 * y[0] - y[1]
-    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Maximize(y[0] + 5 * y[1]), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(outer), [], Follower(cp.Maximize(y[0] + 5 * y[1]), rows, variables=[y])
+    )
 
 
 @published(
@@ -173,7 +179,7 @@ def ben_ayed_blair_1990_a() -> BilevelProblem:
 def ben_ayed_blair_1990_b() -> BilevelProblem:
     x, y = _pair()
     rows = [4 * x + 3 * y >= 19, x + 2 * y <= 11, 3 * x + y <= 13]
-    return BilevelProblem(cp.Minimize(-x - y), [], Follower(cp.Minimize(y), rows, [y]))
+    return BilevelProblem(cp.Minimize(-x - y), [], Follower(cp.Minimize(y), rows, variables=[y]))
 
 
 @published(
@@ -184,7 +190,7 @@ def ben_ayed_blair_1990_b() -> BilevelProblem:
 def bialas_karwan_1984_a() -> BilevelProblem:
     x, y, z = cp.Variable(nonneg=True), cp.Variable(nonneg=True), cp.Variable(nonneg=True)
     rows = [x + y + z <= 3, x + y - z >= 1, y + z - x <= 1, x + z - y <= 1, z <= 0.5]
-    return BilevelProblem(cp.Maximize(x + z), [], Follower(cp.Maximize(z), rows, [y, z]))
+    return BilevelProblem(cp.Minimize(-x - z), [], Follower(cp.Maximize(z), rows, variables=[y, z]))
 
 
 @published(
@@ -194,7 +200,7 @@ def bialas_karwan_1984_a() -> BilevelProblem:
 def bialas_karwan_1984_b() -> BilevelProblem:
     x, y = _pair()
     rows = [x + 2 * y >= 10, x + 2 * y <= 38, 2 * y - x <= 18, x - 2 * y <= 6, 2 * x - y <= 21]
-    return BilevelProblem(cp.Minimize(-y), [], Follower(cp.Minimize(y), rows, [y]))
+    return BilevelProblem(cp.Minimize(-y), [], Follower(cp.Minimize(y), rows, variables=[y]))
 
 
 @published(
@@ -205,7 +211,7 @@ def bialas_karwan_1984_b() -> BilevelProblem:
 def clark_westerberg_1988() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
     rows = [y <= 2 * x, 2 * x + 5 * y <= 108, 2 * x - 3 * y <= -4]
-    return BilevelProblem(cp.Minimize(x - 4 * y), [], Follower(cp.Minimize(y), rows, [y]))
+    return BilevelProblem(cp.Minimize(x - 4 * y), [], Follower(cp.Minimize(y), rows, variables=[y]))
 
 
 @published(
@@ -222,7 +228,7 @@ def clark_westerberg_1990_b() -> BilevelProblem:
         -2 * x + y - 3 * z <= -12,
     ]
     return BilevelProblem(
-        cp.Minimize(-x - 3 * y + 2 * z), [], Follower(cp.Minimize(-y), rows, [y, z])
+        cp.Minimize(-x - 3 * y + 2 * z), [], Follower(cp.Minimize(-y), rows, variables=[y, z])
     )
 
 
@@ -236,7 +242,7 @@ def glackin_2009() -> BilevelProblem:
     rows = [cp.sum(x) + y <= 4, 2 * cp.sum(x) + y <= 6]
     outer = -2 * x[0] + 4 * x[1] + 3 * y
     return BilevelProblem(
-        cp.Minimize(outer), [x[0] - x[1] <= -1], Follower(cp.Maximize(y), rows, [y])
+        cp.Minimize(outer), [x[0] - x[1] <= -1], Follower(cp.Maximize(y), rows, variables=[y])
     )
 
 
@@ -248,7 +254,7 @@ def glackin_2009() -> BilevelProblem:
 def haurie_savard_white_1990() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
     rows = [2 * y - 3 * x <= 6, 3 * x + 4 * y <= 48, 2 * x - 5 * y <= 9, x + y >= 8]
-    return BilevelProblem(cp.Minimize(x + 5 * y), [], Follower(cp.Maximize(y), rows, [y]))
+    return BilevelProblem(cp.Minimize(x + 5 * y), [], Follower(cp.Maximize(y), rows, variables=[y]))
 
 
 # The source found −85.0855; enumeration finds the vertex x = 192/11, y = 10 + 10/11, of value
@@ -269,7 +275,7 @@ def lan_wen_shih_lee_2007() -> BilevelProblem:
         x + 4 * y >= 8,
     ]
     return BilevelProblem(
-        cp.Minimize(2 * x - 11 * y), [], Follower(cp.Minimize(x + 3 * y), rows, [y])
+        cp.Minimize(2 * x - 11 * y), [], Follower(cp.Minimize(x + 3 * y), rows, variables=[y])
     )
 
 
@@ -281,7 +287,9 @@ def lan_wen_shih_lee_2007() -> BilevelProblem:
 def liu_hart_1994() -> BilevelProblem:
     x, y = _pair()
     rows = [y - x <= 3, x + 2 * y <= 12, 4 * x - y <= 12]
-    return BilevelProblem(cp.Minimize(-x - 3 * y), [], Follower(cp.Minimize(y), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(-x - 3 * y), [], Follower(cp.Minimize(y), rows, variables=[y])
+    )
 
 
 @published(
@@ -293,7 +301,9 @@ def mersha_dempe_2006() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
     shared = [3 * y - 2 * x <= 12, x + y <= 14]
     rows = [y - 3 * x <= -3, 3 * x + y <= 30]
-    return BilevelProblem(cp.Minimize(-x - 2 * y), shared, Follower(cp.Maximize(y), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(-x - 2 * y), shared, Follower(cp.Maximize(y), rows, variables=[y])
+    )
 
 
 @published(
@@ -305,7 +315,9 @@ def mersha_dempe_2006() -> BilevelProblem:
 def mersha_dempe_2006_inner() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
     rows = [y - 3 * x <= -3, 3 * x + y <= 30, 3 * y - 2 * x <= 12, x + y <= 14]
-    return BilevelProblem(cp.Minimize(-x - 2 * y), [], Follower(cp.Maximize(y), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(-x - 2 * y), [], Follower(cp.Maximize(y), rows, variables=[y])
+    )
 
 
 @published(
@@ -320,7 +332,7 @@ def tuy_1994() -> BilevelProblem:
     return BilevelProblem(
         cp.Minimize(outer),
         [cp.sum(x) + cp.sum(y) <= 4],
-        Follower(cp.Minimize(4 * y[0] + y[1]), rows, [y]),
+        Follower(cp.Minimize(4 * y[0] + y[1]), rows, variables=[y]),
     )
 
 
@@ -333,7 +345,9 @@ def tuy_1994() -> BilevelProblem:
 def visweswaran_1996() -> BilevelProblem:
     x, y = _pair()
     rows = [x + y / 2 >= 2, y - x / 4 <= 2, x + y / 2 <= 8, x - 2 * y <= 2]
-    return BilevelProblem(cp.Minimize(x + y), [], Follower(cp.Minimize(-5 * x - y), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(x + y), [], Follower(cp.Minimize(-5 * x - y), rows, variables=[y])
+    )
 
 
 @published(
@@ -346,7 +360,9 @@ def wang_jiao_li_2005() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 1]), cp.Variable(2)
     rows = [x + y[0] - y[1] <= 1, cp.sum(y) <= 1]
     return BilevelProblem(
-        cp.Minimize(-100 * x - 1000 * y[0]), [], Follower(cp.Maximize(cp.sum(y)), rows, [y])
+        cp.Minimize(-100 * x - 1000 * y[0]),
+        [],
+        Follower(cp.Maximize(cp.sum(y)), rows, variables=[y]),
     )
 
 
@@ -366,7 +382,7 @@ def savard_1989() -> BilevelProblem:
     return BilevelProblem(
         cp.Minimize(outer),
         [x[0] + 2 * x[1] - y[2] <= 1.3],
-        Follower(cp.Minimize(2 * y[0] + y[1] + 2 * y[2]), rows, [y]),
+        Follower(cp.Minimize(2 * y[0] + y[1] + 2 * y[2]), rows, variables=[y]),
     )
 
 
@@ -378,7 +394,7 @@ def savard_1989() -> BilevelProblem:
 def bard_1998_511() -> BilevelProblem:
     x, y = _pair()
     rows = [x + y >= 3, y <= 2 * x, 2 * x + y <= 12, 3 * x - 2 * y <= 4]
-    return BilevelProblem(cp.Minimize(x - 4 * y), [], Follower(cp.Minimize(y), rows, [y]))
+    return BilevelProblem(cp.Minimize(x - 4 * y), [], Follower(cp.Minimize(y), rows, variables=[y]))
 
 
 @published(
@@ -389,7 +405,7 @@ def bard_1998_511() -> BilevelProblem:
 def allende_still_2013() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
     return BilevelProblem(
-        cp.Minimize(-x - y), [], Follower(cp.Minimize(y), [x - y <= 0, y <= 0], [y])
+        cp.Minimize(-x - y), [], Follower(cp.Minimize(y), [x - y <= 0, y <= 0], variables=[y])
     )
 
 
@@ -402,7 +418,7 @@ def allende_still_2013() -> BilevelProblem:
 )
 def mitsos_barton_2007_01() -> BilevelProblem:
     y = cp.Variable(bounds=[-1, 1])
-    return BilevelProblem(cp.Minimize(y), [], Follower(cp.Minimize(-y), [], [y]))
+    return BilevelProblem(cp.Minimize(y), [], Follower(cp.Minimize(-y), [], variables=[y]))
 
 
 @published(
@@ -412,7 +428,7 @@ def mitsos_barton_2007_01() -> BilevelProblem:
 )
 def mitsos_barton_2007_02() -> BilevelProblem:
     y = cp.Variable(bounds=[-1, 1])
-    return BilevelProblem(cp.Minimize(y), [y <= 0], Follower(cp.Minimize(-y), [], [y]))
+    return BilevelProblem(cp.Minimize(y), [y <= 0], Follower(cp.Minimize(-y), [], variables=[y]))
 
 
 @published(
@@ -423,7 +439,7 @@ def mitsos_barton_2007_02() -> BilevelProblem:
 def pineda_morales_2019() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 2]), cp.Variable(nonneg=True)
     return BilevelProblem(
-        cp.Minimize(-x - y), [], Follower(cp.Minimize(y), [100 * x - y <= 100], [y])
+        cp.Minimize(-x - y), [], Follower(cp.Minimize(y), [100 * x - y <= 100], variables=[y])
     )
 
 
@@ -436,7 +452,7 @@ def kleinert_2021() -> BilevelProblem:
     x, y = cp.Variable(nonneg=True), cp.Variable()
     rows = [2 * x - y >= 0, x + y <= 6, 6 * y - x >= -3, x + 3 * y >= 3]
     return BilevelProblem(
-        cp.Minimize(x + 6 * y), [5 * y - x <= 12.5], Follower(cp.Maximize(y), rows, [y])
+        cp.Minimize(x + 6 * y), [5 * y - x <= 12.5], Follower(cp.Maximize(y), rows, variables=[y])
     )
 
 
@@ -454,7 +470,9 @@ def moore_bard_1990() -> BilevelProblem:
         2 * x - y <= 15,
         2 * x + 10 * y >= 15,
     ]
-    return BilevelProblem(cp.Minimize(-x - 10 * y), [x >= 0], Follower(cp.Minimize(y), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(-x - 10 * y), [x >= 0], Follower(cp.Minimize(y), rows, variables=[y])
+    )
 
 
 # ------------------------------------------------------------------------------------------------
@@ -471,7 +489,7 @@ def shimizu_aiyoshi_1981_a() -> BilevelProblem:
     return BilevelProblem(
         cp.Minimize(x**2 + (y - 10) ** 2),
         [y <= x],
-        Follower(cp.Minimize((x + 2 * y - 30) ** 2), [x + y <= 20], [y]),
+        Follower(cp.Minimize((x + 2 * y - 30) ** 2), [x + y <= 20], variables=[y]),
     )
 
 
@@ -485,7 +503,7 @@ def shimizu_aiyoshi_1981_b() -> BilevelProblem:
     outer = (x[0] - 30) ** 2 + (x[1] - 20) ** 2 - 20 * y[0] + 20 * y[1]
     rows = [x[0] + 2 * x[1] >= 30, cp.sum(x) <= 25, x[1] <= 15]
     return BilevelProblem(
-        cp.Minimize(outer), rows, Follower(cp.Minimize(cp.sum_squares(x - y)), [], [y])
+        cp.Minimize(outer), rows, Follower(cp.Minimize(cp.sum_squares(x - y)), [], variables=[y])
     )
 
 
@@ -497,7 +515,7 @@ def shimizu_aiyoshi_1981_b() -> BilevelProblem:
 def aiyoshi_shimizu_1984() -> BilevelProblem:
     x, y = cp.Variable(2, bounds=[0, 50]), cp.Variable(2, bounds=[-10, 20])
     outer = 2 * cp.sum(x) - 3 * cp.sum(y) - 60
-    inner = Follower(cp.Minimize(cp.sum_squares(y - x + 20)), [2 * y - x <= -10], [y])
+    inner = Follower(cp.Minimize(cp.sum_squares(y - x + 20)), [2 * y - x <= -10], variables=[y])
     return BilevelProblem(cp.Minimize(outer), [cp.sum(x) + y[0] - 2 * y[1] <= 40], inner)
 
 
@@ -511,7 +529,7 @@ def bard_1988_a() -> BilevelProblem:
     rows = [y - 3 * x <= -3, x - y / 2 <= 4, x + y <= 7]
     inner = cp.Minimize((y - 1) ** 2 - 1.5 * x * y)
     return BilevelProblem(
-        cp.Minimize((x - 5) ** 2 + (2 * y + 1) ** 2), [], Follower(inner, rows, [y])
+        cp.Minimize((x - 5) ** 2 + (2 * y + 1) ** 2), [], Follower(inner, rows, variables=[y])
     )
 
 
@@ -534,12 +552,12 @@ def bard_1988_b() -> BilevelProblem:
             Follower(
                 cp.Minimize(cp.sum_squares(first - np.array([4, 13]))),
                 [use @ first <= x[:2]],
-                [first],
+                variables=[first],
             ),
             Follower(
                 cp.Minimize(cp.sum_squares(second - np.array([35, 2]))),
                 [use @ second <= x[2:]],
-                [second],
+                variables=[second],
             ),
         ],
     )
@@ -556,7 +574,9 @@ def bard_1988_b() -> BilevelProblem:
 def bard_1991_price() -> BilevelProblem:
     x, y = cp.Variable(bounds=[2, 4]), cp.Variable(2, bounds=[0, 10])
     inner = cp.Minimize(2 * y[0] + x * y[1])
-    return BilevelProblem(cp.Minimize(x + y[1]), [], Follower(inner, [cp.sum(y) >= x + 4], [y]))
+    return BilevelProblem(
+        cp.Minimize(x + y[1]), [], Follower(inner, [cp.sum(y) >= x + 4], variables=[y])
+    )
 
 
 @published(
@@ -567,7 +587,7 @@ def bard_1998_721() -> BilevelProblem:
     x, y = cp.Variable(2, bounds=[0, 1]), cp.Variable(bounds=[0, 1])
     outer = 0.5 * cp.sum_squares(x - np.array([0.8, 0.2])) + 0.5 * (y - 1) ** 2
     inner = 0.5 * y**2 - y - x[0] * y + 2 * x[1] * y
-    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Minimize(inner), [], [y]))
+    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Minimize(inner), [], variables=[y]))
 
 
 # The multiplier of the bound on y is 450 at the optimum.
@@ -579,7 +599,9 @@ def bard_1998_813() -> BilevelProblem:
     x, y = cp.Variable(bounds=[-100, 100]), cp.Variable(bounds=[0, 100])
     inner = 0.5 * y**2 + 500 * y - 50 * x * y
     return BilevelProblem(
-        cp.Minimize((x - 1) ** 2 + (y - 1) ** 2), [], Follower(cp.Minimize(inner), [], [y])
+        cp.Minimize((x - 1) ** 2 + (y - 1) ** 2),
+        [],
+        Follower(cp.Minimize(inner), [], variables=[y]),
     )
 
 
@@ -594,7 +616,7 @@ def clark_westerberg_1990_a() -> BilevelProblem:
     return BilevelProblem(
         cp.Minimize((x - 3) ** 2 + (y - 2) ** 2),
         [],
-        Follower(cp.Minimize((y - 5) ** 2), rows, [y]),
+        Follower(cp.Minimize((y - 5) ** 2), rows, variables=[y]),
     )
 
 
@@ -610,7 +632,7 @@ def sahin_ciric_1998() -> BilevelProblem:
     return BilevelProblem(
         cp.Minimize((x - 3) ** 2 + (y - 2) ** 2),
         rows,
-        Follower(cp.Minimize((y - 5) ** 2), [], [y]),
+        Follower(cp.Minimize((y - 5) ** 2), [], variables=[y]),
     )
 
 
@@ -636,7 +658,7 @@ def _nearest(slope: float) -> BilevelProblem:
     x, y = cp.Variable(2, nonneg=True), cp.Variable(2, bounds=[0.5, 1.5])
     outer = cp.sum_squares(x) - slope * cp.sum(x) + cp.sum_squares(y)
     return BilevelProblem(
-        cp.Minimize(outer), [], Follower(cp.Minimize(cp.sum_squares(y - x)), [], [y])
+        cp.Minimize(outer), [], Follower(cp.Minimize(cp.sum_squares(y - x)), [], variables=[y])
     )
 
 
@@ -648,7 +670,9 @@ def _nearest(slope: float) -> BilevelProblem:
 def tuy_2007() -> BilevelProblem:
     x, y = _pair()
     rows = [3 * x + y <= 15, x + y <= 7, x + 3 * y <= 15]
-    return BilevelProblem(cp.Minimize(x**2 + y**2), [], Follower(cp.Maximize(y), rows, [y]))
+    return BilevelProblem(
+        cp.Minimize(x**2 + y**2), [], Follower(cp.Maximize(y), rows, variables=[y])
+    )
 
 
 # The source rounds to −2.0769.
@@ -665,7 +689,7 @@ def muu_quy_2003() -> BilevelProblem:
     return BilevelProblem(
         cp.Minimize(outer),
         [],
-        Follower(cp.Minimize(inner), [2 * y[0] + y[1] - 2 * x <= 1], [y]),
+        Follower(cp.Minimize(inner), [2 * y[0] + y[1] - 2 * x <= 1], variables=[y]),
     )
 
 
@@ -677,7 +701,7 @@ def muu_quy_2003() -> BilevelProblem:
 def lampariello_sagratella_2017_31() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
     return BilevelProblem(
-        cp.Minimize(x**2 + y**2), [x >= 1], Follower(cp.Minimize(y), [x + y >= 1], [y])
+        cp.Minimize(x**2 + y**2), [x >= 1], Follower(cp.Minimize(y), [x + y >= 1], variables=[y])
     )
 
 
@@ -689,7 +713,7 @@ def lampariello_sagratella_2017_31() -> BilevelProblem:
 def lampariello_sagratella_2017_35() -> BilevelProblem:
     x, y = cp.Variable(bounds=[-1, 1]), cp.Variable(bounds=[0, 1])
     return BilevelProblem(
-        cp.Minimize(x**2 + y**2), [], Follower(cp.Maximize(y), [2 * x + y <= 2], [y])
+        cp.Minimize(x**2 + y**2), [], Follower(cp.Maximize(y), [2 * x + y <= 2], variables=[y])
     )
 
 
@@ -702,7 +726,7 @@ def hatz_2013() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable(2, nonneg=True)
     inner = (x - y[0]) ** 2 + y[1] ** 2
     return BilevelProblem(
-        cp.Minimize(-x + 2 * y[0] + y[1]), [], Follower(cp.Minimize(inner), [], [y])
+        cp.Minimize(-x + 2 * y[0] + y[1]), [], Follower(cp.Minimize(inner), [], variables=[y])
     )
 
 
@@ -720,7 +744,7 @@ def hatz_2013() -> BilevelProblem:
 def lucchetti_1987() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 1]), cp.Variable(bounds=[0, 1])
     return BilevelProblem(
-        cp.Minimize(0.5 * (1 - x) + x * y), [], Follower(cp.Minimize(x * y - y), [], [y])
+        cp.Minimize(0.5 * (1 - x) + x * y), [], Follower(cp.Minimize(x * y - y), [], variables=[y])
     )
 
 
@@ -734,7 +758,7 @@ def lucchetti_1987() -> BilevelProblem:
 )
 def morgan_patrone_2006() -> BilevelProblem:
     x, y = cp.Variable(bounds=[-0.5, 0.5]), cp.Variable(bounds=[-1, 1])
-    return BilevelProblem(cp.Minimize(-x - y), [], Follower(cp.Minimize(x * y), [], [y]))
+    return BilevelProblem(cp.Minimize(-x - y), [], Follower(cp.Minimize(x * y), [], variables=[y]))
 
 
 @published(
@@ -749,7 +773,7 @@ def yezza_1996() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 1]), cp.Variable(bounds=[0, 1])
     outer = -4 * x * y + 3 * y + 2 * x + 1
     inner = 4 * x * y - y - 2 * x - 2
-    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Minimize(inner), [], [y]))
+    return BilevelProblem(cp.Minimize(outer), [], Follower(cp.Minimize(inner), [], variables=[y]))
 
 
 @published(
@@ -761,7 +785,7 @@ def yezza_1996() -> BilevelProblem:
 )
 def dempe_2012() -> BilevelProblem:
     x, y = cp.Variable(bounds=[-1, 1]), cp.Variable(bounds=[0, 1])
-    return BilevelProblem(cp.Minimize(x), [], Follower(cp.Minimize(x * y), [], [y]))
+    return BilevelProblem(cp.Minimize(x), [], Follower(cp.Minimize(x * y), [], variables=[y]))
 
 
 @published(
@@ -779,7 +803,9 @@ def zeng_2020() -> BilevelProblem:
         y[1] + y[3] <= 4 * x[1],
     ]
     return BilevelProblem(
-        cp.Minimize(outer), [cp.sum(x) <= 10], Follower(cp.Maximize(10 * cp.sum(y)), rows, [y])
+        cp.Minimize(outer),
+        [cp.sum(x) <= 10],
+        Follower(cp.Maximize(10 * cp.sum(y)), rows, variables=[y]),
     )
 
 
@@ -794,5 +820,7 @@ def zeng_2020() -> BilevelProblem:
 def besancon_2019() -> BilevelProblem:
     x, y = cp.Variable(nonneg=True), cp.Variable()
     return BilevelProblem(
-        cp.Minimize(x), [y >= 1 - x / 10], Follower(cp.Maximize(y), [y <= 1 + x / 10], [y])
+        cp.Minimize(x),
+        [y >= 1 - x / 10],
+        Follower(cp.Maximize(y), [y <= 1 + x / 10], variables=[y]),
     )

@@ -258,11 +258,11 @@ def pessimistic(program: Arrays, epsilon: float = 0.0, delta: float = 0.0) -> Ou
         duals = list(_dual_vertices(f.rows, -f.cost))
         if not duals:  # the follower is unbounded wherever it is feasible
             return Outcome(INFEASIBLE, math.inf)
-        for pi in duals:  # f*(x) is the largest of −π·(b − A x)
+        for pi in duals:  # f*(x) is the largest of slope·x + constant − π·(b − A x)
             for scale in {1.0 + epsilon, 1.0 - epsilon}:
                 row = np.zeros(width)
-                row[:n], row[size + k] = scale * (pi @ f.rows.A), -1.0
-                limit = scale * (pi @ f.rows.b) - delta
+                row[:n], row[size + k] = scale * (pi @ f.rows.A + f.slope) - f.slope, -1.0
+                limit = scale * (pi @ f.rows.b - f.constant) + f.constant - delta
                 system.add(row[None], np.array([-np.inf]), np.array([limit]))
 
     # One row for the objective and one per constraint that involves y: each takes its own vertices.
@@ -497,7 +497,7 @@ def _extreme_at(
         least = linprog(d, f.rows.B[less], b[less], f.rows.B[equal], b[equal], free)
         if least.status != 0:
             return math.inf
-        limit = least.fun + epsilon * abs(least.fun) + delta
+        limit = least.fun + epsilon * abs(least.fun + f.slope @ x + f.constant) + delta
         # A solver's optimum is exact to its tolerance only; without this the set may be empty.
         limit += 1e-9 * (1.0 + abs(limit))
         there = linprog(

@@ -11,6 +11,8 @@ import cvxpy
 import numpy as np
 from numpy.typing import NDArray
 
+from pessimal.bilevel import BilevelProblem
+
 cp: Any = cvxpy
 
 Array = NDArray[np.float64]
@@ -32,12 +34,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class Inner:
-    """Minimise ``(cost + price x)·y + ½ y·curvature y`` subject to rows, with y free."""
+    """Minimise ``(cost + price x)·y + ½ y·curvature y + slope·x + constant`` subject to rows."""
 
     cost: Array
     price: Array
     curvature: Array
     rows: Rows
+    slope: Array
+    constant: float = 0.0
 
     @property
     def size(self) -> int:
@@ -54,16 +58,21 @@ class Arrays:
     rows: Rows
     integer: NDArray[np.bool_]
     followers: tuple[Inner, ...]
+    outer: tuple[Any, ...] = ()
 
     @property
     def n_outer(self) -> int:
         return len(self.integer)
 
+    def decision(self) -> Array:
+        """Return the values that the outer variables have in CVXPY."""
+        return np.concatenate([np.ravel(v.value, order="F") for v in self.outer])
 
-def arrays_of(
-    objective: Any, constraints: Sequence[Any], followers: Sequence[tuple[Any, Any, Any]]
-) -> Arrays:
-    """Read a program from CVXPY; a follower is its objective, constraints and variables."""
+
+def arrays_of(problem: BilevelProblem) -> Arrays:
+    """Read a program from CVXPY; nothing is used of the problem but what the user gave it."""
+    objective, constraints = problem.objective, problem.constraints
+    followers = [(f.objective, f.constraints, f.variables) for f in problem.followers]
     inner = [variable for _, _, own in followers for variable in own]
     every = {
         v.id: v for e in _expressions(objective, constraints, followers) for v in e.variables()
@@ -75,18 +84,20 @@ def arrays_of(
     stops = n + np.cumsum([0, *sizes])
     parts = []
     for (goal, rows, own), start, stop in zip(followers, stops[:-1], stops[1:], strict=True):
-        c, Q, _ = _quadratic(goal, variables)
+        c, Q, at_zero = _quadratic(goal, variables)
         mine = slice(start, stop)
         A, b, equal = _rows([*rows, *_domain(own)], variables)
         matrix = Rows(A[:, :n], A[:, mine], b, equal)
-        parts.append(Inner(c[mine], Q[mine, :n], Q[mine, mine], matrix))
+        parts.append(Inner(c[mine], Q[mine, :n], Q[mine, mine], matrix, c[:n], at_zero))
     A, b, equal = _rows([*constraints, *_domain(outer)], variables)
     whole = np.concatenate(
         [np.full(v.size, v.attributes["integer"] or v.attributes["boolean"]) for v in outer]
         or [np.empty(0)]
     )
     own_rows = Rows(A[:, :n], A[:, n:], b, equal)
-    return Arrays(cost, curvature, constant, own_rows, whole.astype(bool), tuple(parts))
+    return Arrays(
+        cost, curvature, constant, own_rows, whole.astype(bool), tuple(parts), tuple(outer)
+    )
 
 
 def _expressions(objective: Any, constraints: Any, followers: Any) -> Iterator[Any]:
@@ -142,11 +153,10 @@ def _rows(constraints: Sequence[Any], variables: Sequence[Any]) -> tuple[Array, 
 
 
 def _quadratic(objective: Any, variables: Sequence[Any]) -> tuple[Array, Array, float]:
-    sign = -1.0 if isinstance(objective, cp.Maximize) else 1.0
     size = sum(v.size for v in variables)
 
     def f(at: Array) -> float:
-        return sign * float(_evaluate(objective.expr, variables, at)[0])
+        return float(_evaluate(objective, variables, at)[0])
 
     e, zero = np.eye(size), f(np.zeros(size))
     up, down = [f(e[i]) for i in range(size)], [f(-e[i]) for i in range(size)]
