@@ -129,16 +129,13 @@ def canonicalise(
 ) -> CanonicalLevel:
     """Canonicalise one level; `where` names it in messages."""
     _check(objective, constraints, where)
-    # Auxiliary columns come after those of the variables, all of which are to be there.
-    columns = np.cumsum([0, *(variable.size for variable in variables)])
-    data = _reduce(objective, constraints)
-    order, n_own = np.full(data.x.size, -1), int(columns[-1])
-    for start, variable in zip(columns, variables, strict=False):
-        if variable.id in data.var_id_to_col:
-            first = data.var_id_to_col[variable.id]
-            order[first : first + variable.size] = start + np.arange(variable.size)
-    order[order < 0] = n_own + np.arange(np.count_nonzero(order < 0))
-    n = n_own + int((order >= n_own).sum())
+    # All variables are to have columns, whether they stand in this level or not.
+    data = _reduce(objective + sum(0.0 * cp.sum(variable) for variable in variables), constraints)
+    n = data.x.size
+    own = [data.var_id_to_col[v.id] + np.arange(v.size) for v in variables]
+    first = np.concatenate(own)
+    order = np.empty(n, dtype=np.intp)
+    order[np.append(first, np.setdiff1d(np.arange(n), first))] = np.arange(n)
 
     def moved(matrix: Any) -> csr_array:
         entries = csr_array(matrix).tocoo()
@@ -202,7 +199,7 @@ def _check(objective: Any, constraints: Sequence[Any], where: str) -> None:
         if not all(arg.is_pwl() for arg in constraint.args):
             refuse(constraint, where, "which is not piecewise linear")
     for term in terms(objective):
-        if not (term.is_convex() and term.is_dcp(dpp=True)):
+        if not cp.Problem(cp.Minimize(term)).is_dcp(dpp=True):
             refuse(term, where, "which is not convex in its variables; see the rules of DCP, "
                    "and declare multipliers of convex functions nonneg=True")  # fmt: skip
         if not term.is_qpwa():

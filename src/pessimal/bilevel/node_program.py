@@ -10,6 +10,7 @@ that the column has in the solution.
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from typing import Any
 
 import highspy
@@ -38,10 +39,13 @@ _Status = highspy.HighsModelStatus
 
 
 class NodeProgram(WarmProgram):
-    """A linear program whose limits change from node to node; rows may be added."""
+    """A linear program whose limits change from node to node; rows may be added.
+
+    Integer columns are relaxed: HiGHS has no multipliers for a mixed-integer program.
+    """
 
     def __init__(self, program: LinearProgram) -> None:
-        super().__init__(program)
+        super().__init__(replace(program, integer=np.zeros_like(program.integer)))
         self._rays: Any = self._highs  # whose stubs know of no rays
         self.column_unit, self.row_unit = self._scaled.column, 1.0 / self._scaled.row
 

@@ -71,9 +71,11 @@ class Assembly:
         self.multipliers.append(multipliers)
         self.members.append((members, of_rows, at_upper))
 
-    def build(self, cost: Vector, squares: tuple[csr_array, Vector]) -> ComplementarityProgram:
+    def build(
+        self, cost: Vector, squares: tuple[csr_array, Vector] | None = None
+    ) -> ComplementarityProgram:
         """Return the program; squares are ``Σ ½·weight·(row·z)²`` of a matrix and weights."""
-        matrix, weight = squares
+        matrix, weight = squares or (csr_array((0, self.n_columns)), np.zeros(0))
         n, k = self.n_columns, len(weight)
         free = np.full(k, np.inf)
         squared = self.add_columns(-free, free)
@@ -176,13 +178,13 @@ class SingleLevelProgram:
         x[self.bilevel.integer] = np.round(x[self.bilevel.integer])
         return x, z[self.y]
 
-    def guess(self, z: Vector) -> Iterator[Guess]:
-        """Propose the leaf of the followers' responses to the decision of a point.
+    def guess(self, decision: Vector) -> Iterator[Guess]:
+        """Propose the leaf of the followers' responses to a decision.
 
         What no follower sees stays free, to be chosen with the best of the responses.
         """
         bilevel = self.bilevel
-        x = np.clip(self.split(z)[0], bilevel.lower, bilevel.upper)
+        x = np.clip(decision, bilevel.lower, bilevel.upper)
         seen = bilevel.integer.copy()
         for follower in bilevel.followers:
             seen |= abs(follower.rows.outer).sum(axis=0) + abs(follower.price).sum(axis=0) > 0.0
@@ -213,9 +215,11 @@ def single_level_program(bilevel: BilevelProgram) -> SingleLevelProgram:
     """Write a bilevel program, in its optimistic form, as one level with complementarities."""
     assembly = Assembly()
     x = assembly.add_columns(bilevel.lower, bilevel.upper)
-    limits = [(f.lower, f.upper) for f in bilevel.followers]
-    lower, upper = (np.concatenate(side) for side in zip(*limits, strict=True))
-    y = assembly.add_columns(lower, upper)
+    none = np.zeros(0)
+    y = assembly.add_columns(
+        np.concatenate([none, *(f.lower for f in bilevel.followers)]),
+        np.concatenate([none, *(f.upper for f in bilevel.followers)]),
+    )
     rows = bilevel.rows
     assembly.add_rows([(x, rows.outer), (y, rows.inner)], rows.lower, rows.upper)
     multipliers = tuple(

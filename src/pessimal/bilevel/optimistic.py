@@ -7,17 +7,18 @@ asked of linear programs without the complementarities.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.certificate import certify
-from pessimal.bilevel.complementarity_search import ComplementaritySearch, Outcome
+from pessimal.bilevel.complementarity_search import ComplementaritySearch, Guess, Outcome
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.optimality import Assembly, add_conditions, single_level_program
-from pessimal.bilevel.program import BilevelProgram
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram
 from pessimal.limits import NEVER, Deadline
+from pessimal.problem import Vector
 
 _STATUS = {
     Outcome.OPTIMAL: BilevelStatus.OPTIMAL,
@@ -29,11 +30,23 @@ _STATUS = {
 
 
 def solve_optimistic(
-    program: BilevelProgram, deadline: Deadline = NEVER, node_limit: float = math.inf
+    program: BilevelProgram,
+    deadline: Deadline = NEVER,
+    node_limit: float = math.inf,
+    improve: Callable[[Vector], Vector | None] = lambda x: x,
 ) -> BilevelSolution:
-    """Minimise the outer objective over decisions and optimal responses."""
+    """Minimise the outer objective over decisions and optimal responses.
+
+    `improve` may replace a relaxed decision by a better one before responses to it are tried.
+    """
     single = single_level_program(program)
-    found = ComplementaritySearch(single.problem, single.guess, deadline, node_limit).run()
+
+    def guess(z: Vector) -> Iterator[Guess]:
+        x = improve(single.split(z)[0])
+        if x is not None:
+            yield from single.guess(x)
+
+    found = ComplementaritySearch(single.problem, guess, deadline, node_limit).run()
     if found.outcome is Outcome.INFEASIBLE:
         status = why_infeasible(program)
         return BilevelSolution(status, bound=math.inf, nodes=found.nodes)
@@ -79,6 +92,18 @@ def _feasible(program: BilevelProgram, responses: bool, multipliers: bool) -> bo
             # A quadratic problem is bounded where some point, feasible or not, has multipliers.
             free = np.full(len(follower), np.inf)
             add_conditions(assembly, follower, x, assembly.add_columns(-free, free), feasible=False)
-    nothing = csr_array((0, assembly.n_columns)), np.zeros(0)
-    problem = assembly.build(np.zeros(assembly.n_columns), nothing)
+    return _has_point(assembly)
+
+
+def has_multipliers(program: BilevelProgram, follower: FollowerProgram) -> bool:
+    """Whether a follower's problem is bounded after some decision, if it is feasible."""
+    assembly = Assembly()
+    x = assembly.add_columns(program.lower, program.upper)
+    free = np.full(len(follower), np.inf)
+    add_conditions(assembly, follower, x, assembly.add_columns(-free, free), feasible=False)
+    return _has_point(assembly)
+
+
+def _has_point(assembly: Assembly) -> bool:
+    problem = assembly.build(np.zeros(assembly.n_columns))
     return NodeProgram(problem.program).end(NEVER) is not End.INFEASIBLE

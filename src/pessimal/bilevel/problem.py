@@ -172,7 +172,6 @@ class BilevelProblem:
             pessimistic=view == "pessimistic",
             epsilon=float(epsilon),
             delta=float(delta),
-            method=method,
             time_limit=read_time_limit(time_limit),
             node_limit=read_node_limit(node_limit),
         )
@@ -335,7 +334,7 @@ class BilevelProblem:
         leaves |= {v.id: p for v, p in zip(self._outer, fixed, strict=True)}
         as_function_of_y = substitute(term, leaves)
         reason = "which is neither convex nor a product of outer and inner variables"
-        if not (as_function_of_y.is_affine() and as_function_of_y.is_dpp()):
+        if not cp.Problem(cp.Minimize(as_function_of_y)).is_dcp(dpp=True):
             refuse(term, where, reason)
         level = canonicalise(as_function_of_y, [], plain, fixed, where)
         if abs(level.curvature).sum() > 0.0 or len(level.cost) > sum(v.size for v in plain):
