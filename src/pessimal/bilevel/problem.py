@@ -301,7 +301,10 @@ class BilevelProblem:
         if abs(curvature[x][:, named_inner]).sum() > 0.0:
             refuse(self.objective, where, "a square of outer and inner variables together; keep "
                    "them in separate squares")  # fmt: skip
-        inner_curvature = in_y(in_y(curvature[named_inner]).T).T
+        square = csr_array(curvature[named_inner][:, named_inner]).tocoo()
+        inner_curvature = csr_array(
+            (square.data, (inner[square.row], inner[square.col])), shape=(n_inner, n_inner)
+        )
         outer_cost, inner_cost = level.cost[x].copy(), np.zeros(n_inner)
         inner_cost[inner] = level.cost[named_inner]
         price = csr_array((n_inner, len(x)))
@@ -314,7 +317,7 @@ class BilevelProblem:
             outer_cost=outer_cost,
             inner_cost=inner_cost,
             outer_curvature=csr_array(curvature[x][:, x]),
-            inner_curvature=csr_array(inner_curvature),
+            inner_curvature=inner_curvature,
             price=csr_array(price),
             constant=level.constant,
             rows=rows,
