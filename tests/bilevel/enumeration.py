@@ -409,10 +409,8 @@ def _pieces(program: Arrays, which: int, at: float) -> Iterator[tuple[float, flo
     cost = program.cost[start : start + f.size]
     product = program.curvature[start : start + f.size, 0]
     for basis in _bases(f):
-        if (
-            min(basis.slack0 + at * basis.slack1) < -ZERO
-            or min(basis.dual0 + at * basis.dual1) < -ZERO
-        ):
+        parts = np.append(basis.slack0 + at * basis.slack1, basis.dual0 + at * basis.dual1)
+        if parts.min(initial=0.0) < -ZERO:
             continue
         assert not np.any(product) or not np.any(basis.y1)
         yield float(cost @ basis.y0), float(cost @ basis.y1 + product @ basis.y0)
@@ -471,10 +469,10 @@ def worst_at(program: Arrays, x: Array, epsilon: float = 0.0, delta: float = 0.0
     for row, b, equal in zip(
         np.hstack([program.rows.A, program.rows.B]), program.rows.b, program.rows.equal, strict=True
     ):
-        largest = _extreme_at(program, x, -1.0, epsilon, delta, row)
-        if not largest <= b + 1e-7:
+        error = 1e-6 * max(1.0, abs(b))
+        if not _extreme_at(program, x, -1.0, epsilon, delta, row) <= b + error:
             return math.inf
-        if equal and not -_extreme_at(program, x, -1.0, epsilon, delta, -row) >= b - 1e-7:
+        if equal and not _extreme_at(program, x, -1.0, epsilon, delta, -row) <= error - b:
             return math.inf
     return _extreme_at(program, x, -1.0, epsilon, delta)
 

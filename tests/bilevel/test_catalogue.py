@@ -1,0 +1,112 @@
+"""Published problems on every route, and random ones, against enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from catalogue import CATALOGUE, Published
+from enumeration import UNATTAINED, Outcome, optimistic, pessimistic, pessimistic_on_line
+from plain_arrays import arrays_of
+from random_programs import AGREES, draw, judge
+
+from pessimal.bilevel.solve_program import METHODS
+from pessimal.errors import MissingExtraError
+
+
+ENUMERATED = [
+    problem
+    for problem in CATALOGUE
+    if problem.pessimistic is not None
+    or problem.name in ("bard_1984_a", "ben_ayed_blair_1990_a", "tuy_1994", "kleinert_2021")
+]
+OTHER_ROUTES = [
+    "bard_1984_b",
+    "bard_1991",
+    "candler_townsley_1982",
+    "kleinert_2021",
+    "mitsos_barton_2007_02",
+    "pineda_morales_2019",
+]
+
+
+def named(problem: Published) -> str:
+    return problem.name
+
+
+def agrees(value: float, published: float | None) -> bool:
+    assert published is not None
+    return math.isclose(value, published, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def test_the_catalogue_has_enough_of_both_views() -> None:
+    assert sum(problem.optimistic is not None for problem in CATALOGUE) >= 20
+    assert sum(problem.pessimistic is not None for problem in CATALOGUE) >= 6
+    assert len({problem.name for problem in CATALOGUE}) == len(CATALOGUE)
+    assert all(len(problem.source) > 40 for problem in CATALOGUE)
+
+
+@pytest.mark.parametrize("published", ENUMERATED, ids=named)
+def test_enumeration_confirms_what_was_published(published: Published) -> None:
+    arrays = arrays_of(published.build())
+    assert agrees(optimistic(arrays).value, published.optimistic)
+    if published.pessimistic is None:
+        return
+    found: Outcome
+    if any(follower.price.any() for follower in arrays.followers):
+        found = pessimistic_on_line(arrays)
+    else:
+        found = pessimistic(arrays, published.epsilon, published.delta)
+    assert agrees(found.value, published.pessimistic)
+    assert (found.status == UNATTAINED) == published.unattained
+
+
+def solved(published: Published, view: str, method: str = "search") -> None:
+    problem = published.build()
+    pessimist = {"epsilon": published.epsilon, "delta": published.delta}
+    problem.solve(view, method=method, **(pessimist if view == "pessimistic" else {}))
+    expected = getattr(published, view)
+    assert problem.status is not None
+    if view == "pessimistic" and published.unattained:
+        assert problem.status.value == "not attained"
+        assert agrees(problem.bound, expected)
+    elif math.isinf(expected):
+        assert problem.status.value == "infeasible"
+    else:
+        assert problem.status.value == "optimal"
+        assert problem.certificate is not None
+        assert problem.certificate.ok
+        assert agrees(problem.value, expected)
+        assert agrees(problem.bound, expected)
+
+
+@pytest.mark.parametrize("published", CATALOGUE, ids=named)
+def test_the_search_proves_the_published_optimum(published: Published) -> None:
+    solved(published, "optimistic")
+
+
+@pytest.mark.parametrize(
+    "published", [p for p in CATALOGUE if p.pessimistic is not None], ids=named
+)
+def test_the_search_proves_the_published_guarantee(published: Published) -> None:
+    solved(published, "pessimistic")
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "search"])
+@pytest.mark.parametrize("name", OTHER_ROUTES)
+def test_every_route_proves_the_published_optimum(name: str, method: str) -> None:
+    published = next(p for p in CATALOGUE if p.name == name)
+    try:
+        solved(published, "optimistic", method)
+    except MissingExtraError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("view", ["optimistic", "pessimistic"])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_end_as_enumeration_says(seed: int, view: str) -> None:
+    drawn = draw(seed)
+    pessimist = {"epsilon": drawn.epsilon, "delta": drawn.delta}
+    drawn.problem.solve(view, **(pessimist if view == "pessimistic" else {}))
+    verdict, told = judge(drawn, view, drawn.enumerate(view))
+    assert verdict == AGREES, told
