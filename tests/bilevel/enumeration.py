@@ -62,14 +62,21 @@ def _minimise(
     if curvature is not None and np.any(curvature):
         return _minimise_quadratic(cost, A, lower, upper, bounds, curvature)
     rows = [LinearConstraint(A, lower, upper)] if len(A) else []
-    found = milp(cost, constraints=rows, bounds=Bounds(*bounds), integrality=integer)
-    if found.status == 0:
-        return OPTIMAL, float(found.fun), found.x
-    feasible = milp(0.0 * cost, constraints=rows, bounds=Bounds(*bounds), integrality=integer)
-    if feasible.status == 2:
-        return INFEASIBLE, math.inf, cost
-    if feasible.status == 0 and found.status in (3, 4):
-        return UNBOUNDED, -math.inf, feasible.x
+
+    def run(goal: Array, presolve: bool) -> Any:
+        options = {"presolve": presolve}
+        limits = Bounds(*bounds)
+        return milp(goal, constraints=rows, bounds=limits, integrality=integer, options=options)
+
+    for presolve in (True, False):
+        found = run(cost, presolve)
+        if found.status == 0:
+            return OPTIMAL, float(found.fun), found.x
+        feasible = run(0.0 * cost, presolve)
+        if feasible.status == 2:
+            return INFEASIBLE, math.inf, cost
+        if feasible.status == 0 and found.status in (3, 4):
+            return UNBOUNDED, -math.inf, feasible.x
     raise RuntimeError(f"no answer: {found.message} / {feasible.message}")
 
 
