@@ -110,7 +110,9 @@ def _solve(cost: Vector, A: Matrix, r: Vector) -> tuple[float, Vector] | None:
     return (found.fun, found.x) if found.status == 0 else None
 
 
-def random_instance(rng: np.random.Generator, coupled: bool = False, priced: bool = False) -> Instance:
+def random_instance(
+    rng: np.random.Generator, coupled: bool = False, priced: bool = False
+) -> Instance:
     """Draw small whole numbers, so that ties and degenerate responses are common."""
     m = int(rng.integers(1, 4))
     n_rows = int(rng.integers(1, 4))
