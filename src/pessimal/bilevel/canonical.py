@@ -105,6 +105,12 @@ def limits(variable: cp.Variable, where: str) -> tuple[Vector, Vector, Mask]:
     return lower.ravel("F"), upper.ravel("F"), integer.ravel("F")
 
 
+def is_dpp(expression: Any) -> bool:
+    """Whether an expression is convex in its variables and affine in its parameters."""
+    problem: Any = cp.Problem(cp.Minimize(expression))
+    return bool(problem.is_dcp(dpp=True))
+
+
 def terms(expression: Any, sign: float = 1.0) -> Iterator[Any]:
     """Split a sum into its terms."""
     if expression.is_constant() or not expression.args:
@@ -130,7 +136,7 @@ def canonicalise(
     """Canonicalise one level; `where` names it in messages."""
     _check(objective, constraints, where)
     # All variables are to have columns, whether they stand in this level or not.
-    data = _reduce(objective + sum(0.0 * cp.sum(variable) for variable in variables), constraints)
+    data = _reduce(objective + sum(0.0 * variable.sum() for variable in variables), constraints)
     n = data.x.size
     own = [data.var_id_to_col[v.id] + np.arange(v.size) for v in variables]
     first = np.concatenate(own)
@@ -199,7 +205,7 @@ def _check(objective: Any, constraints: Sequence[Any], where: str) -> None:
         if not all(arg.is_pwl() for arg in constraint.args):
             refuse(constraint, where, "which is not piecewise linear")
     for term in terms(objective):
-        if not cp.Problem(cp.Minimize(term)).is_dcp(dpp=True):
+        if not is_dpp(term):
             refuse(term, where, "which is not convex in its variables; see the rules of DCP, "
                    "and declare multipliers of convex functions nonneg=True")  # fmt: skip
         if not term.is_qpwa():

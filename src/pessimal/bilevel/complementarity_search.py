@@ -66,6 +66,8 @@ class ComplementarityProgram:
     """A linear program with pairs, and with ``Σ ½·weight·column²`` added to its objective.
 
     The k-th square is bounded from below by the column ``epigraph[k]``, which has the cost 1.
+    `multiplier_bounds` finds limits that the multipliers of some optimum respect, for those who
+    need an M; they may be infinite.
     """
 
     program: LinearProgram
@@ -73,6 +75,7 @@ class ComplementarityProgram:
     squared: NDArray[np.intp]
     epigraph: NDArray[np.intp]
     weight: Vector
+    multiplier_bounds: Callable[[], Vector]
 
     def value(self, z: Vector) -> float:
         """Objective at a point."""
@@ -120,6 +123,18 @@ class _Node:
     basis: highspy.HighsBasis | None = field(compare=False, default=None)
 
 
+Guesses = Callable[[Vector], Iterator[Guess]]
+Engine = Callable[[ComplementarityProgram, Guesses, Deadline, float], Found]
+"""What solves a program with pairs within a deadline and a number of nodes."""
+
+
+def branch_and_bound(
+    problem: ComplementarityProgram, guess: Guesses, deadline: Deadline, node_limit: float
+) -> Found:
+    """Solve a program with pairs by the search of this module."""
+    return ComplementaritySearch(problem, guess, deadline, node_limit).run()
+
+
 def gap_of(value: float) -> float:
     """Difference to a value that counts as none."""
     return GAP * max(1.0, abs(value))
@@ -134,10 +149,9 @@ class ComplementaritySearch:
     def __init__(
         self,
         problem: ComplementarityProgram,
-        guess: Callable[[Vector], Iterator[Guess]],
+        guess: Guesses,
         deadline: Deadline,
         node_limit: float = math.inf,
-        cutoff: float = math.inf,
     ) -> None:
         self._problem, self._guess = problem, guess
         self._deadline, self._node_limit = deadline, node_limit
@@ -150,7 +164,7 @@ class ComplementaritySearch:
         self._set = (self._lower.copy(), self._upper.copy())
         self._integer = np.flatnonzero(program.integer)
         self._best: Vector | None = None
-        self._value = cutoff
+        self._value = math.inf
         self._closed = math.inf  # least bound of the nodes that were closed
         self._numbers = count()
 
@@ -186,6 +200,14 @@ class ComplementaritySearch:
         elif outcome is Outcome.OPTIMAL and not bound >= self._target():
             outcome = Outcome.NOT_PROVED
         return Found(outcome, self._best, self._value, bound, nodes)
+
+    def polish(self, z: Vector) -> Found:
+        """Return the optimum of the leaf that is nearest to a point, without a bound."""
+        program = self._problem.program
+        lower, upper = program.lower[self._integer], program.upper[self._integer]
+        sides = np.full(len(self._problem.pairs), FREE)
+        self._try(self._leaf_near(_Node(-math.inf, 0, sides, lower, upper), z))
+        return Found(Outcome.NOT_PROVED, self._best, self._value, -math.inf, 0)
 
     def _target(self) -> float:
         """Return the bound from which on a node is closed."""

@@ -47,7 +47,8 @@ def near_optimal_responses(
     if not tolerance.none:
         limit = response.value + tolerance.above(response.value)
         cost = follower.cost + follower.price @ x
-        return program.with_row(cost, -np.inf, limit - follower.outer_cost @ x - follower.constant)
+        without = float(follower.outer_cost @ x) + follower.constant
+        return program.with_row(cost, -np.inf, limit - without)
     rows, limits = response.of_rows, response.of_limits
     program = replace(
         program,

@@ -12,13 +12,13 @@ the rows of that follower hold no outer variable, strong duality makes them line
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, eye_array
+from scipy.sparse import coo_array, csr_array, eye_array, vstack
 
 from pessimal.bilevel.complementarity_search import (
     NO_MULTIPLIER,
@@ -27,6 +27,7 @@ from pessimal.bilevel.complementarity_search import (
     Guess,
     Pairs,
 )
+from pessimal.bilevel.dual_vertices import vertex_bounds
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram
 from pessimal.bilevel.response import Response, respond
 from pessimal.errors import InvalidInputError
@@ -45,6 +46,7 @@ class Assembly:
     entries: list[tuple[Vector, Columns, Columns]] = field(default_factory=list)
     multipliers: list[Columns] = field(default_factory=list)
     members: list[tuple[Columns, bool, bool]] = field(default_factory=list)
+    bounds: list[Callable[[], Vector]] = field(default_factory=list)
     n_columns: int = 0
     n_rows: int = 0
 
@@ -63,6 +65,12 @@ class Assembly:
                 self.entries.append((block.data, block.row + start, columns[block.col]))
         self.rows.append((lower, upper))
         return np.arange(start, self.n_rows)
+
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """Lower and upper limits of all columns."""
+        lower, upper = zip(*self.columns, strict=True)
+        return np.concatenate(lower), np.concatenate(upper)
 
     def add_pairs(
         self, multipliers: Columns, members: Columns, of_rows: bool, at_upper: bool
@@ -84,7 +92,7 @@ class Assembly:
         none = (np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
         data = [np.concatenate(part) for part in zip(none, *self.entries, strict=True)]
         shape = (self.n_rows, self.n_columns)
-        lower, upper = (np.concatenate(side) for side in zip(*self.columns, strict=True))
+        lower, upper = self.limits
         row_lower, row_upper = (np.concatenate(side) for side in zip(*self.rows, strict=True))
         member = [numbers + self.n_columns * of_rows for numbers, of_rows, _ in self.members]
         at_upper = [np.full(len(numbers), side) for numbers, _, side in self.members]
@@ -106,6 +114,7 @@ class Assembly:
             squared,
             epigraph,
             weight,
+            lambda: np.concatenate([np.zeros(0), *(bounds() for bounds in self.bounds)]),
         )
 
 
@@ -159,7 +168,33 @@ def add_conditions(
         assembly.add_pairs(columns, y[which], of_rows=False, at_upper=at_upper)
         limit_sides.append((columns, which))
     assembly.add_rows(stationarity, -follower.cost, -follower.cost)
+    members = [w for _, w in row_sides], [w for _, w in limit_sides]
+    sizes = [
+        _largest(*(side[x] for side in assembly.limits)),
+        _largest(follower.lower, follower.upper),
+    ]
+    assembly.bounds.append(lambda: _multiplier_bounds(follower, sizes, *members))
     return Multipliers(of_equations, (row_sides[0], row_sides[1]), (limit_sides[0], limit_sides[1]))
+
+
+def _largest(lower: Vector, upper: Vector) -> Vector:
+    return np.maximum(np.abs(lower), np.abs(upper))
+
+
+def _multiplier_bounds(
+    follower: FollowerProgram, sizes: list[Vector], of_rows: list[Columns], of_limits: list[Columns]
+) -> Vector:
+    """Bound the multipliers of pairs, in their order, at vertices of the dual."""
+    limited = np.flatnonzero(np.isfinite(follower.lower) | np.isfinite(follower.upper))
+    unit = eye_array(len(follower), format="csr")[limited]
+    gradient = np.abs(follower.cost)
+    for matrix, size in zip((follower.price, follower.curvature), sizes, strict=True):
+        entries = abs(matrix).tocoo()
+        np.add.at(gradient, entries.row, entries.data * size[entries.col])
+    bounds = vertex_bounds(csr_array(vstack([follower.rows.inner, unit])), gradient)
+    rows, limits = bounds[: len(follower.rows)], np.zeros(len(follower))
+    limits[limited] = bounds[len(follower.rows) :]
+    return np.concatenate([*(rows[w] for w in of_rows), *(limits[w] for w in of_limits)])
 
 
 @dataclass(frozen=True, eq=False)

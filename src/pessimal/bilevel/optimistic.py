@@ -13,7 +13,7 @@ import numpy as np
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.certificate import certify
-from pessimal.bilevel.complementarity_search import ComplementaritySearch, Guess, Outcome
+from pessimal.bilevel.complementarity_search import Engine, Guess, Outcome, branch_and_bound
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.optimality import Assembly, add_conditions, single_level_program
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram
@@ -34,6 +34,7 @@ def solve_optimistic(
     deadline: Deadline = NEVER,
     node_limit: float = math.inf,
     improve: Callable[[Vector], Vector | None] = lambda x: x,
+    engine: Engine = branch_and_bound,
 ) -> BilevelSolution:
     """Minimise the outer objective over decisions and optimal responses.
 
@@ -46,7 +47,7 @@ def solve_optimistic(
         if x is not None:
             yield from single.guess(x)
 
-    found = ComplementaritySearch(single.problem, guess, deadline, node_limit).run()
+    found = engine(single.problem, guess, deadline, node_limit)
     if found.outcome is Outcome.INFEASIBLE:
         status = why_infeasible(program)
         return BilevelSolution(status, bound=math.inf, nodes=found.nodes)

@@ -18,7 +18,7 @@ linear, the new followers are too, and everything is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from scipy.sparse import csr_array, vstack
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.certificate import BilevelCertificate, certify, least_objective
+from pessimal.bilevel.complementarity_search import Engine
 from pessimal.bilevel.near_optimal import (
     Tolerance,
     largest_by_clarabel,
@@ -34,13 +35,13 @@ from pessimal.bilevel.near_optimal import (
 )
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.optimality import Assembly
-from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic, why_infeasible
+from pessimal.bilevel.optimistic import solve_optimistic, why_infeasible
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
 from pessimal.bilevel.response import respond
 from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Vector
-from pessimal.tolerances import LP_FEASIBILITY
+from pessimal.tolerances import LP_FEASIBILITY, OPTIMAL_GAP
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,102 +80,141 @@ class Relaxation:
 
 
 def relaxation(
-    original: BilevelProgram, tolerance: Tolerance, pieces: Sequence[LinearFunction] | None = None
+    original: BilevelProgram,
+    tolerance: Tolerance,
+    pieces: Sequence[LinearFunction] | None = None,
+    least: float = -math.inf,
 ) -> Relaxation:
-    """Write Proposition 2; with pieces, the largest of them is added to the objective."""
-    n, m, followers = original.n_outer, original.n_inner, original.followers
-    n_tau, n_theta = len(followers), 0 if pieces is None else 1
-    n_new = n + m + n_tau + n_theta
-    unit = np.eye(n_new)
-    x, copy, tau = np.arange(n), n + np.arange(m), n + m + np.arange(n_tau)
-    worst: list[FollowerProgram] = []
+    """Write Proposition 2.
 
-    def fear(function: LinearFunction) -> list[tuple[slice, Vector]]:
-        """Add followers that maximise a function, and return where they respond, and to what."""
-        parts = []
-        for k, follower in enumerate(followers):
-            direction = function.inner[follower.columns]
-            if not direction.any():
-                continue
-            start = worst[-1].columns.stop if worst else 0
-            columns = slice(start, start + len(follower))
-            worst.append(_adversary(follower, direction, columns, n_new, int(tau[k])))
-            parts.append((columns, direction))
-        return parts
-
-    outer_rows: list[Vector] = []
-    inner_parts: list[list[tuple[slice, Vector]]] = []
-    lower: list[float] = []
-    upper: list[float] = []
-
-    def add(row: Vector, parts: list[tuple[slice, Vector]], low: float, high: float) -> None:
-        outer_rows.append(row)
-        inner_parts.append(parts)
-        lower.append(low)
-        upper.append(high)
-
+    With pieces, the largest of them replaces the inner part of the objective, which is then at
+    least `least`.
+    """
+    build = _Builder(original, tolerance, with_theta=pieces is not None)
     rows = original.rows
-    for g, h, low, high in zip(
-        rows.outer.toarray(), rows.inner.toarray(), rows.lower, rows.upper, strict=True
-    ):
-        row = np.concatenate([g, np.zeros(n_new - n)])
+    for g, h, low, high in _each(rows):
         if not h.any():
-            add(row, [], low, high)
+            build.add(g, low=low, high=high)
             continue
         if np.isfinite(high):
-            add(row, fear(LinearFunction(g, h)), -np.inf, high)
+            build.add(g, fears=build.fear(h), high=high)
         if np.isfinite(low):
-            add(-row, fear(LinearFunction(-g, -h)), -np.inf, -low)
-    for k, follower in enumerate(followers):
-        own, here = follower.rows, copy[follower.columns]
-        for g, h, low, high in zip(
-            own.outer.toarray(), own.inner.toarray(), own.lower, own.upper, strict=True
-        ):
-            row = np.zeros(n_new)
-            row[x], row[here] = g, h
-            add(row, [], low, high)
-        # τ ≥ f(ŷ) + ε·|f(ŷ)| + δ is two rows.
-        for share in {1.0 + tolerance.epsilon, 1.0 - tolerance.epsilon}:
-            row = unit[tau[k]].copy()
-            row[x] -= share * follower.outer_cost
-            row[here] -= share * follower.cost
-            add(row, [], share * follower.constant + tolerance.delta, np.inf)
-    parts: list[tuple[slice, Vector]] = []
+            build.add(-g, fears=build.fear(-h), high=-low)
+    for k, follower in enumerate(original.followers):
+        for g, h, low, high in _each(follower.rows):
+            build.add(g, copy=(follower.columns, h), low=low, high=high)
+        # τ ≥ f(ŷ) + ε·|f(ŷ)| + δ is two rows, or one equation where f has no absolute value.
+        shares = [1.0 + tolerance.epsilon]
+        if tolerance.epsilon > 0.0 and not _is_nonnegative(original, follower):
+            shares.append(1.0 - tolerance.epsilon)
+        for share in shares:
+            offset = share * follower.constant + tolerance.delta
+            build.add(
+                -share * follower.outer_cost,
+                copy=(follower.columns, -share * follower.cost),
+                extra=k,
+                low=offset,
+                high=offset if len(shares) == 1 else math.inf,
+            )
     if pieces is None:
-        parts = fear(LinearFunction(original.outer_cost, original.inner_cost))
-    for piece in pieces or ():
-        row = np.append(piece.outer, np.zeros(n_new - n)) - unit[-1]
-        add(row, fear(piece), -np.inf, -piece.constant)
-    n_worst = worst[-1].columns.stop if worst else 0
-    inner_rows = np.zeros((len(outer_rows), n_worst))
-    for row, terms in zip(inner_rows, inner_parts, strict=True):
-        for columns, direction in terms:
-            row[columns] = direction
-    inner_cost = np.zeros(n_worst)
-    for columns, direction in parts:
-        inner_cost[columns] = direction
-    free = np.full(n_tau + n_theta, np.inf)
-    square = original.outer_curvature.tocoo()
-    curvature = csr_array((square.data, (square.row, square.col)), shape=(n_new, n_new))
-    program = BilevelProgram(
-        outer_cost=np.concatenate([original.outer_cost, np.zeros(m + n_tau), np.ones(n_theta)]),
-        inner_cost=inner_cost,
-        outer_curvature=curvature,
-        inner_curvature=csr_array((n_worst, n_worst)),
-        price=csr_array((n_worst, n_new)),
-        constant=original.constant,
-        rows=Rows(
-            csr_array(np.array(outer_rows).reshape(-1, n_new)),
-            csr_array(inner_rows),
-            np.array(lower),
-            np.array(upper),
-        ),
-        lower=np.concatenate([original.lower, *(f.lower for f in followers), -free]),
-        upper=np.concatenate([original.upper, *(f.upper for f in followers), free]),
-        integer=np.append(original.integer, np.zeros(n_new - n, dtype=np.bool_)),
-        followers=tuple(worst),
-    )
-    return Relaxation(original, tolerance, program)
+        return build.finish(build.fear(original.inner_cost))
+    for piece in pieces:
+        fears = [(columns, -h) for columns, h in build.fear(piece.inner)]
+        build.add(-piece.outer, fears=fears, extra=-1, low=piece.constant)
+    build.add(original.outer_cost, extra=-1, low=least)
+    return build.finish([])
+
+
+def _each(rows: Rows) -> Iterator[tuple[Vector, Vector, float, float]]:
+    return zip(rows.outer.toarray(), rows.inner.toarray(), rows.lower, rows.upper, strict=True)
+
+
+Fears = list[tuple[slice, Vector]]
+"""Where adversaries respond, and what they maximise there."""
+
+
+class _Builder:
+    """The relaxation in the making: outer variables (x, ŷ, τ, θ), rows, and adversaries."""
+
+    def __init__(self, original: BilevelProgram, tolerance: Tolerance, with_theta: bool) -> None:
+        self.original, self.tolerance, self.n_theta = original, tolerance, int(with_theta)
+        self.n_extra = len(original.followers) + self.n_theta
+        self.n_outer = original.n_outer + original.n_inner + self.n_extra
+        self.adversaries: list[FollowerProgram] = []
+        self.rows: list[tuple[Vector, Fears, float, float]] = []
+
+    def fear(self, direction: Vector) -> Fears:
+        """Add followers that maximise ``direction·y``."""
+        fears = []
+        for k, follower in enumerate(self.original.followers):
+            own = direction[follower.columns]
+            if own.any():
+                start = self._n_inner
+                columns = slice(start, start + len(follower))
+                tau = self.n_outer - self.n_extra + k
+                self.adversaries.append(_adversary(follower, own, columns, self.n_outer, tau))
+                fears.append((columns, own))
+        return fears
+
+    def add(
+        self,
+        of_x: Vector,
+        copy: tuple[slice, Vector] | None = None,
+        extra: int | None = None,
+        fears: Sequence[tuple[slice, Vector]] = (),
+        low: float = -math.inf,
+        high: float = math.inf,
+    ) -> None:
+        """Add a row in x, copies ŷ, one of (τ, θ), and what adversaries do."""
+        row = np.zeros(self.n_outer)
+        row[: len(of_x)] = of_x
+        if copy is not None:
+            columns, h = copy
+            row[len(of_x) : self.n_outer - self.n_extra][columns] = h
+        if extra is not None:
+            row[self.n_outer - self.n_extra :][extra] = 1.0
+        self.rows.append((row, list(fears), low, high))
+
+    def finish(self, objective: Fears) -> Relaxation:
+        """Return the relaxation, whose objective holds what some adversaries do."""
+        original, n_extra, n_inner = self.original, self.n_extra, self._n_inner
+        outer, fears, lower, upper = zip(*self.rows, strict=True)
+        inner = np.zeros((len(fears) + 1, n_inner))
+        for row, parts in zip(inner, [*fears, objective], strict=True):
+            for columns, h in parts:
+                row[columns] = h
+        free = np.full(n_extra, np.inf)
+        square = original.outer_curvature.tocoo()
+        n = self.n_outer
+        program = BilevelProgram(
+            outer_cost=np.concatenate(
+                [
+                    original.outer_cost,
+                    np.zeros(n - original.n_outer - self.n_theta),
+                    np.ones(self.n_theta),
+                ]
+            ),
+            inner_cost=inner[-1],
+            outer_curvature=csr_array((square.data, (square.row, square.col)), shape=(n, n)),
+            inner_curvature=csr_array((n_inner, n_inner)),
+            price=csr_array((n_inner, n)),
+            constant=original.constant,
+            rows=Rows(
+                csr_array(np.array(outer)),
+                csr_array(inner[:-1]),
+                np.array(lower),
+                np.array(upper),
+            ),
+            lower=np.concatenate([original.lower, *(f.lower for f in original.followers), -free]),
+            upper=np.concatenate([original.upper, *(f.upper for f in original.followers), free]),
+            integer=np.append(original.integer, np.zeros(n - original.n_outer, dtype=np.bool_)),
+            followers=tuple(self.adversaries),
+        )
+        return Relaxation(original, self.tolerance, program)
+
+    @property
+    def _n_inner(self) -> int:
+        return sum(len(adversary) for adversary in self.adversaries)
 
 
 def _adversary(
@@ -201,47 +241,41 @@ def _adversary(
     )
 
 
-def solve_pessimistic(
+def solve_linear(
     program: BilevelProgram,
     tolerance: Tolerance,
-    deadline: Deadline = NEVER,
-    node_limit: float = math.inf,
+    deadline: Deadline,
+    node_limit: float,
+    engine: Engine,
 ) -> BilevelSolution:
-    """Minimise the largest outer objective over near-optimal responses."""
-    check_pessimistic(program, tolerance)
-    for follower in program.followers:
-        if not has_multipliers(program, follower):
-            return BilevelSolution(BilevelStatus.INNER_UNBOUNDED, bound=math.inf)
+    """Minimise the largest outer objective, linear in the inner variables, over responses."""
     relaxed = relaxation(program, tolerance)
-    solution = solve_optimistic(relaxed.program, deadline, node_limit, relaxed.complete)
-    return read_answer(relaxed, solution)
-
-
-def read_answer(relaxed: Relaxation, solution: BilevelSolution) -> BilevelSolution:
-    """Return the answer to the pessimistic problem, with the worst responses recomputed."""
-    original = relaxed.original
-    if solution.x is None:
-        status = solution.status
-        if status in _NOTHING:
-            status = why_infeasible(original)
-            if status is BilevelStatus.INFEASIBLE and solution.status is _NO_WORST:
-                status = BilevelStatus.WORST_UNBOUNDED
-        return replace(solution, status=status)
-    x = solution.x[: original.n_outer]
-    y = worst_responses(original, x, relaxed.tolerance, original.inner_cost)
+    found = solve_optimistic(relaxed.program, deadline, node_limit, relaxed.complete, engine)
+    if found.x is None:
+        return no_answer(relaxed, found)
+    # The copy has done its work: here are the worst responses to the decision itself.
+    x = found.x[: program.n_outer]
+    y = worst_responses(program, x, tolerance, program.inner_cost)
     if y is None:
-        return BilevelSolution(BilevelStatus.NOT_PROVED, bound=solution.bound, nodes=solution.nodes)
-    value = original.objective(x, y)
-    certificate = certify_pessimistic(original, x, y, solution.value, relaxed.tolerance)
-    status = solution.status
-    if status is BilevelStatus.OPTIMAL and not certificate.ok:
+        return BilevelSolution(BilevelStatus.NOT_PROVED, bound=found.bound, nodes=found.nodes)
+    value, status = program.objective(x, y), found.status
+    certificate = certify_pessimistic(program, program, x, y, tolerance)
+    met = value - found.bound <= OPTIMAL_GAP * max(1.0, abs(value))
+    if status is BilevelStatus.OPTIMAL and not (certificate.ok and met):
         status = BilevelStatus.NOT_PROVED
-    bound = min(solution.bound, value)
-    return BilevelSolution(status, x, y, value, bound, solution.nodes, certificate)
+    bound = min(found.bound, value)
+    return BilevelSolution(status, x, y, value, bound, found.nodes, certificate)
 
 
-_NO_WORST = BilevelStatus.INNER_UNBOUNDED
-_NOTHING = (BilevelStatus.INFEASIBLE, BilevelStatus.INNER_INFEASIBLE, _NO_WORST)
+def no_answer(relaxed: Relaxation, found: BilevelSolution) -> BilevelSolution:
+    """Say of the pessimistic problem why its relaxation has no answer."""
+    nothing = (BilevelStatus.INFEASIBLE, BilevelStatus.INNER_INFEASIBLE)
+    status = found.status
+    if status in (*nothing, BilevelStatus.INNER_UNBOUNDED):
+        status = why_infeasible(relaxed.original)
+        if status not in nothing[1:] and found.status is BilevelStatus.INNER_UNBOUNDED:
+            status = BilevelStatus.WORST_UNBOUNDED  # the inner problem of the relaxation
+    return replace(found, status=status)
 
 
 def check_pessimistic(program: BilevelProgram, tolerance: Tolerance) -> None:
@@ -299,11 +333,21 @@ def worst_responses(
 
 
 def certify_pessimistic(
-    program: BilevelProgram, x: Vector, y: Vector, claimed: float, tolerance: Tolerance
+    program: BilevelProgram,
+    leader: BilevelProgram,
+    x: Vector,
+    y: Vector,
+    tolerance: Tolerance,
+    worst: float | None = None,
 ) -> BilevelCertificate:
-    """Check that responses are near-optimal, the worst, and that outer constraints fear none."""
+    """Check that responses are near-optimal and the worst, and outer constraints hold for all.
+
+    `leader` is the program without what is set after the response. The worst value is recomputed
+    here unless it is given, which it is where it is not linear.
+    """
     least = [least_objective(follower, x) for follower in program.followers]
     tolerated = np.array([tolerance.above(value) for value in least])
+    value = program.objective(x, y)
 
     def largest(direction: Vector) -> float:
         return sum(
@@ -312,15 +356,15 @@ def certify_pessimistic(
             if direction[follower.columns].any()
         )
 
-    at = largest(program.inner_cost) - program.inner_cost @ y
-    certificate = certify(program, x, y, claimed, tolerated, program.objective(x, y) + at)
-    rows, violation = program.rows, certificate.outer_violation
-    for g, h, low, high in zip(
-        rows.outer.toarray(), rows.inner.toarray(), rows.lower, rows.upper, strict=True
-    ):
+    if worst is None:
+        worst = value + largest(program.inner_cost) - float(program.inner_cost @ y)
+    certificate = certify(program, x, y, value, tolerated, worst)
+    violation, here = certificate.outer_violation, x[: leader.n_outer]
+    for g, h, low, high in _each(leader.rows):
         if h.any():
-            size = max(1.0, np.abs(g) @ np.abs(x) + np.abs(h) @ np.abs(y))
-            over = g @ x + largest(h) - high if np.isfinite(high) else 0.0
-            under = low - g @ x + largest(-h) if np.isfinite(low) else 0.0
+            size = max(1.0, float(np.abs(g) @ np.abs(here) + np.abs(h) @ np.abs(y)))
+            at = float(g @ here)
+            over = at + largest(h) - high if np.isfinite(high) else 0.0
+            under = low - at + largest(-h) if np.isfinite(low) else 0.0
             violation = max(violation, over / size, under / size)
     return replace(certificate, outer_violation=violation)

@@ -21,6 +21,7 @@ from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.canonical import (
     CanonicalLevel,
     canonicalise,
+    is_dpp,
     limits,
     named,
     refuse,
@@ -30,7 +31,8 @@ from pessimal.bilevel.canonical import (
 )
 from pessimal.bilevel.certificate import BilevelCertificate
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
-from pessimal.bilevel.solve_program import METHODS, solve_program
+from pessimal.bilevel.routes import METHODS
+from pessimal.bilevel.solve_program import solve_program
 from pessimal.errors import InvalidInputError
 from pessimal.limits import is_number, read_node_limit, read_time_limit
 from pessimal.problem import Vector
@@ -172,6 +174,7 @@ class BilevelProblem:
             pessimistic=view == "pessimistic",
             epsilon=float(epsilon),
             delta=float(delta),
+            method=method,
             time_limit=read_time_limit(time_limit),
             node_limit=read_node_limit(node_limit),
         )
@@ -337,7 +340,7 @@ class BilevelProblem:
         leaves |= {v.id: p for v, p in zip(self._outer, fixed, strict=True)}
         as_function_of_y = substitute(term, leaves)
         reason = "which is neither convex nor a product of outer and inner variables"
-        if not cp.Problem(cp.Minimize(as_function_of_y)).is_dcp(dpp=True):
+        if not is_dpp(as_function_of_y):
             refuse(term, where, reason)
         level = canonicalise(as_function_of_y, [], plain, fixed, where)
         if abs(level.curvature).sum() > 0.0 or len(level.cost) > sum(v.size for v in plain):

@@ -12,6 +12,7 @@ from scipy.sparse import csc_array, eye_array, triu, vstack
 from pessimal.bilevel.program import FollowerProgram
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Vector
+from pessimal.tolerances import LP_FEASIBILITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,9 @@ class _Program(WarmProgram):
         basic = highspy.HighsBasisStatus.kBasic
         rows = np.where([s == basic for s in basis.row_status], 0.0, solution.row_dual)
         columns = np.where([s == basic for s in basis.col_status], 0.0, solution.col_dual)
-        tiny = 1e-9
-        return tuple(np.where(np.abs(dual) <= tiny, 0.0, dual) for dual in (rows, columns))  # type: ignore[return-value]
+        rows[np.abs(rows) <= LP_FEASIBILITY] = 0.0
+        columns[np.abs(columns) <= LP_FEASIBILITY] = 0.0
+        return self._scaled.row * rows, columns / self._scaled.column
 
 
 def _respond_quadratic(follower: FollowerProgram, x: Vector) -> Response | None:

@@ -6,14 +6,15 @@ import math
 from dataclasses import replace
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
+from pessimal.bilevel.complementarity_search import Engine
 from pessimal.bilevel.near_optimal import Tolerance
-from pessimal.bilevel.optimistic import solve_optimistic
-from pessimal.bilevel.pessimistic import solve_pessimistic
+from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic
+from pessimal.bilevel.pessimistic import check_pessimistic, solve_linear
+from pessimal.bilevel.pieces import solve_pieces, split_recourse
 from pessimal.bilevel.program import BilevelProgram
+from pessimal.bilevel.routes import find_engine
 from pessimal.interrupts import InterruptibleDeadline, ended_by_interrupts
 from pessimal.limits import Deadline
-
-METHODS = ("search",)
 
 
 def solve_program(
@@ -22,17 +23,36 @@ def solve_program(
     pessimistic: bool = False,
     epsilon: float = 0.0,
     delta: float = 0.0,
+    method: str = "search",
     time_limit: float | None = None,
     node_limit: int | None = None,
 ) -> BilevelSolution:
     """Solve a bilevel program; a time limit, a node limit or Ctrl-C ends it with what there is."""
     nodes = math.inf if node_limit is None else node_limit
+    engine = find_engine(method)
     with ended_by_interrupts(Deadline.after(time_limit)) as deadline:
         if pessimistic:
-            solution = solve_pessimistic(program, Tolerance(epsilon, delta), deadline, nodes)
+            tolerance = Tolerance(epsilon, delta)
+            solution = _solve_pessimistic(program, tolerance, deadline, nodes, engine)
         else:
-            solution = solve_optimistic(program, deadline, nodes)
+            solution = solve_optimistic(program, deadline, nodes, engine=engine)
         assert isinstance(deadline, InterruptibleDeadline)
         if deadline.interrupts.pending and solution.status is BilevelStatus.TIME_LIMIT:
             solution = replace(solution, status=BilevelStatus.INTERRUPTED)
     return solution
+
+
+def _solve_pessimistic(
+    program: BilevelProgram,
+    tolerance: Tolerance,
+    deadline: Deadline,
+    nodes: float,
+    engine: Engine,
+) -> BilevelSolution:
+    leader, recourse = split_recourse(program)
+    check_pessimistic(leader, tolerance)
+    if not all(has_multipliers(leader, follower) for follower in leader.followers):
+        return BilevelSolution(BilevelStatus.INNER_UNBOUNDED, bound=math.inf)
+    if recourse is None:
+        return solve_linear(program, tolerance, deadline, nodes, engine)
+    return solve_pieces(program, leader, recourse, tolerance, deadline, nodes, engine)

@@ -34,7 +34,8 @@ class LinearProgram:
     """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``.
 
     The matrix is kept sparse, however it is given; `integer` marks the integer columns, by default
-    none.
+    none. Of each pair of columns in `sos1` one has to be 0: HiGHS has no such pairs, but some
+    backends have.
     """
 
     cost: Vector
@@ -44,6 +45,7 @@ class LinearProgram:
     lower: Vector
     upper: Vector
     integer: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    sos1: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", csr_array(self.matrix))
