@@ -40,7 +40,7 @@ _TOLERANCE = 1e-5
 class Drawn:
     """A program, the tolerances of its pessimistic view, and its matrices."""
 
-    problem: BilevelProblem
+    problem: Any
     arrays: Arrays
     epsilon: float
     delta: float
@@ -48,6 +48,12 @@ class Drawn:
     @property
     def priced(self) -> bool:
         return any(np.any(f.price) for f in self.arrays.followers)
+
+    def solve(self, view: str, **how: Any) -> None:
+        """Solve in a view, with the tolerances where it has any."""
+        if view == "pessimistic":
+            how |= {"epsilon": self.epsilon, "delta": self.delta}
+        self.problem.solve(view, **how)
 
     def enumerate(self, view: str) -> Outcome | None:
         """Solve by enumeration; None where that does not know how."""
