@@ -105,8 +105,13 @@ def relaxation(
             build.add(g, copy=(follower.columns, h), low=low, high=high)
         # τ ≥ f(ŷ) + ε·|f(ŷ)| + δ is two rows, or one equation where f has no absolute value.
         shares = [1.0 + tolerance.epsilon]
-        if tolerance.epsilon > 0.0 and not _is_nonnegative(original, follower):
-            shares.append(1.0 - tolerance.epsilon)
+        if tolerance.epsilon > 0.0:
+            low, high = _range(original, follower)
+            if low < 0.0:
+                shares.append(1.0 - tolerance.epsilon)
+                # More than any copy needs: without an end, no M of the budget could be proved.
+                largest = max(value + tolerance.above(value) for value in (low, high))
+                build.add(np.zeros(original.n_outer), extra=k, high=largest)
         for share in shares:
             offset = share * follower.constant + tolerance.delta
             build.add(
@@ -297,15 +302,15 @@ def check_pessimistic(program: BilevelProgram, tolerance: Tolerance) -> None:
                 f"a follower's objective has {what}; the pessimistic view takes linear and "
                 "piecewise linear ones, with outer variables in constraints"
             )
-        if tolerance.epsilon > 1.0 and not _is_nonnegative(program, follower):
+        if tolerance.epsilon > 1.0 and _range(program, follower)[0] < 0.0:
             raise InvalidInputError(
                 f"epsilon is {tolerance.epsilon!r}, and a follower's objective may be negative; "
                 "pass at most 1, or use delta"
             )
 
 
-def _is_nonnegative(program: BilevelProgram, follower: FollowerProgram) -> bool:
-    """Whether a linear inner objective is proved to be nonnegative at all feasible points."""
+def _range(program: BilevelProgram, follower: FollowerProgram) -> tuple[float, float]:
+    """Return proved limits on a linear inner objective; what is 0 up to rounding is 0."""
     assembly = Assembly()
     x = assembly.add_columns(program.lower, program.upper)
     y = assembly.add_columns(follower.lower, follower.upper)
@@ -313,7 +318,11 @@ def _is_nonnegative(program: BilevelProgram, follower: FollowerProgram) -> bool:
     assembly.add_rows([(x, rows.outer), (y, rows.inner)], rows.lower, rows.upper)
     cost = np.concatenate([follower.outer_cost, follower.cost])
     lp = NodeProgram(assembly.build(cost).program)
-    return lp.end(NEVER) is End.OPTIMAL and lp.bound() + follower.constant >= -LP_FEASIBILITY
+    low = lp.bound() if lp.end(NEVER) is End.OPTIMAL else -math.inf
+    lp.set_cost(-cost)
+    high = -lp.bound() if lp.end(NEVER) is End.OPTIMAL else math.inf
+    low, high = low + follower.constant, high + follower.constant
+    return (0.0 if -LP_FEASIBILITY <= low < 0.0 else low), high
 
 
 def worst_responses(
