@@ -2,7 +2,8 @@
 
 A value is written as the source has it where that is exact, as a fraction where the source rounds.
 `enumeration` has confirmed every one of them; a comment says where a source is wrong or silent.
-Values of the pessimistic view are infima; `unattained` says that no decision attains it.
+Values of the pessimistic view are infima; `unattained` says that no decision attains it. Where the
+response is unique after every decision, the pessimistic optimum is the optimistic one.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def _pair() -> tuple[Any, Any]:
     "Anandalingam & White (1990), A solution method for the linear static Stackelberg problem "
     "using penalty functions, IEEE Trans. Autom. Control 35, 1170-1173, Example 1",
     optimistic=-49.0,
+    pessimistic=-49.0,
 )
 def anandalingam_white_1990() -> BilevelProblem:
     x, y = _pair()
@@ -85,6 +87,7 @@ def bard_1984_a() -> BilevelProblem:
     "Bard (1984), Optimality conditions for the bilevel programming problem, Naval Research "
     "Logistics Quarterly 31, 13-26; data as in BOLIB 2",
     optimistic=-37.6,
+    pessimistic=-37.6,
 )
 def bard_1984_b() -> BilevelProblem:
     x, y = _pair()
@@ -124,6 +127,7 @@ def bard_falk_1982_a() -> BilevelProblem:
     "Candler & Townsley (1982), A linear two-level programming problem, Computers & Operations "
     "Research 9, 59-76, Section 6",
     optimistic=-29.2,
+    pessimistic=-29.2,
 )
 def candler_townsley_1982() -> BilevelProblem:
     return _candler_townsley(-4.0)
@@ -283,6 +287,7 @@ def lan_wen_shih_lee_2007() -> BilevelProblem:
     "Liu & Hart (1994), Characterizing an optimal solution to the linear bilevel programming "
     "problem, European J. Operational Research 73, 164-166",
     optimistic=-16.0,
+    pessimistic=-16.0,
 )
 def liu_hart_1994() -> BilevelProblem:
     x, y = _pair()
@@ -296,6 +301,7 @@ def liu_hart_1994() -> BilevelProblem:
     "Mersha & Dempe (2006), Linear bilevel programming with upper level constraints depending on "
     "the lower level solution, Applied Mathematics and Computation 180, 247-254, Example 2",
     optimistic=-20.0,
+    pessimistic=-20.0,
 )
 def mersha_dempe_2006() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
@@ -370,6 +376,7 @@ def wang_jiao_li_2005() -> BilevelProblem:
     "Savard (1989), Contribution à la programmation mathématique à deux niveaux, PhD thesis, École "
     "Polytechnique de Montréal; as in BASBLib, with an outer constraint on a response",
     optimistic=-14.6,
+    pessimistic=-14.6,
 )
 def savard_1989() -> BilevelProblem:
     x, y = cp.Variable(2, nonneg=True), cp.Variable(3, nonneg=True)
@@ -447,6 +454,7 @@ def pineda_morales_2019() -> BilevelProblem:
     "Kleinert (2021), Algorithms for mixed-integer bilevel problems with convex followers, PhD "
     "thesis, Universität Trier, Example 1: an outer constraint on the response",
     optimistic=39 / 7,
+    pessimistic=39 / 7,
 )
 def kleinert_2021() -> BilevelProblem:
     x, y = cp.Variable(nonneg=True), cp.Variable()
