@@ -197,7 +197,7 @@ class ComplementaritySearch:
         bound = min([self._closed, self._value, *(node.bound for node in heap)])
         if outcome is Outcome.OPTIMAL and self._best is None and bound == math.inf:
             outcome = Outcome.INFEASIBLE
-        elif outcome is Outcome.OPTIMAL and not bound >= self._target():
+        elif outcome is Outcome.OPTIMAL and not self._proves(bound):
             outcome = Outcome.NOT_PROVED
         return Found(outcome, self._best, self._value, bound, nodes)
 
@@ -212,6 +212,10 @@ class ComplementaritySearch:
     def _target(self) -> float:
         """Return the bound from which on a node is closed."""
         return math.inf if math.isinf(self._value) else self._value - 2.0 * gap_of(self._value)
+
+    def _proves(self, bound: float) -> bool:
+        """Whether a bound says that the incumbent is optimal."""
+        return bound >= self._target()
 
     def _process(self, node: _Node, eager: bool) -> list[_Node] | None:
         """Solve the relaxation, look for incumbents, branch; None if the problem is unbounded."""
@@ -320,11 +324,14 @@ class ComplementaritySearch:
             self._lp.set_column(k, at, at)
         if self._relax() is End.OPTIMAL:
             z = self._lp.point()
-            value = self._problem.value(z)
-            if value < self._value:
-                self._best, self._value = z, value
+            self._keep(z, self._problem.value(z))
         for k in fixed:
             self._lp.set_column(k, float(self._set[0][k]), float(self._set[1][k]))
+
+    def _keep(self, z: Vector, value: float) -> None:
+        """Take the optimum of a leaf for the incumbent if it is better."""
+        if value < self._value:
+            self._best, self._value = z, value
 
     def _branch(self, node: _Node, z: Vector | None, bound: float) -> list[_Node]:
         """Split a node on an integer column or a pair; a leaf that is left is not proved."""

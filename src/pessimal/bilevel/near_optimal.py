@@ -17,6 +17,7 @@ from pessimal.bilevel.program import FollowerProgram
 from pessimal.bilevel.response import program_at, respond, solve_quadratic
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Vector
+from pessimal.tolerances import LP_FEASIBILITY
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,12 @@ def near_optimal_responses(
     )
     if follower.curved:  # all optimal responses have the same gradient of the quadratic part
         gradient = follower.curvature @ response.y
+        error = LP_FEASIBILITY * np.maximum(1.0, np.abs(gradient))
         program = replace(
             program,
             matrix=csr_array(vstack([program.matrix, follower.curvature])),
-            row_lower=np.append(program.row_lower, gradient),
-            row_upper=np.append(program.row_upper, gradient),
+            row_lower=np.append(program.row_lower, gradient - error),
+            row_upper=np.append(program.row_upper, gradient + error),
         )
     return program
 
@@ -81,12 +83,18 @@ def largest_by_clarabel(
 ) -> float:
     """Return the largest ``direction·y`` over near-optimal responses, by another solver."""
     at = program_at(follower, x)
-    limit = least + tolerance.above(least) - follower.outer_cost @ x - follower.constant
+    limit = least + tolerance.above(least) - float(follower.outer_cost @ x) - follower.constant
+    within = at.with_row(at.cost, -np.inf, limit)
+    if follower.curved:  # whose budget is not linear
+        responses = near_optimal_responses(follower, x, tolerance)
+        if responses is None:
+            return np.inf
+        within = responses
     solved = solve_quadratic(
         csr_array((len(follower), len(follower))),
         -direction,
-        csr_array(vstack([at.matrix, eye_array(len(follower)), csr_array(at.cost[None, :])])),
-        np.concatenate([at.row_lower, at.lower, [-np.inf]]),
-        np.concatenate([at.row_upper, at.upper, [limit]]),
+        vstack([within.matrix, eye_array(len(follower))], format="csr"),
+        np.append(within.row_lower, within.lower),
+        np.append(within.row_upper, within.upper),
     )
     return np.inf if solved is None else float(direction @ solved[0])

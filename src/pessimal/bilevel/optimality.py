@@ -122,9 +122,11 @@ class Assembly:
 class Multipliers:
     """The multipliers of one follower: of equations, and of lower and upper sides.
 
-    Each has its columns, and the rows, or the variables, that it belongs to.
+    Each has its columns, and the rows, or the variables, that it belongs to; `rows` are the
+    numbers of the follower's rows in the program.
     """
 
+    rows: Columns
     equations: tuple[Columns, Columns]
     row_sides: tuple[tuple[Columns, Columns], tuple[Columns, Columns]]
     limit_sides: tuple[tuple[Columns, Columns], tuple[Columns, Columns]]
@@ -174,7 +176,9 @@ def add_conditions(
         _largest(follower.lower, follower.upper),
     ]
     assembly.bounds.append(lambda: _multiplier_bounds(follower, sizes, *members))
-    return Multipliers(of_equations, (row_sides[0], row_sides[1]), (limit_sides[0], limit_sides[1]))
+    return Multipliers(
+        numbers, of_equations, (row_sides[0], row_sides[1]), (limit_sides[0], limit_sides[1])
+    )
 
 
 def _largest(lower: Vector, upper: Vector) -> Vector:
@@ -265,8 +269,8 @@ def single_level_program(bilevel: BilevelProgram) -> SingleLevelProgram:
     curvature = bilevel.inner_curvature.tolil(copy=True)
     for follower, own in zip(bilevel.followers, multipliers, strict=True):
         _add_products(bilevel, follower, own, cost, y, curvature)
-    squares = _squares(bilevel.outer_curvature, csr_array(curvature), x, y, assembly.n_columns)
-    problem = assembly.build(cost, squares)
+    curved = squares(bilevel.outer_curvature, csr_array(curvature), x, y, assembly.n_columns)
+    problem = assembly.build(cost, curved)
     problem.program.integer[x] = bilevel.integer
     return SingleLevelProgram(bilevel, problem, x, y, multipliers)
 
@@ -314,7 +318,7 @@ def _add_products(
     cost[y[follower.columns]] -= ratio * follower.cost
 
 
-def _squares(
+def squares(
     outer: csr_array, inner: csr_array, x: Columns, y: Columns, n: int
 ) -> tuple[csr_array, Vector]:
     """Write ``½ x·outer·x + ½ y·inner·y`` as a sum of squares of linear functions."""

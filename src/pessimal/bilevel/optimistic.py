@@ -20,7 +20,7 @@ from pessimal.bilevel.program import BilevelProgram, FollowerProgram
 from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Vector
 
-_STATUS = {
+STATUS = {
     Outcome.OPTIMAL: BilevelStatus.OPTIMAL,
     Outcome.UNBOUNDED: BilevelStatus.UNBOUNDED,
     Outcome.TIME_LIMIT: BilevelStatus.TIME_LIMIT,
@@ -51,7 +51,7 @@ def solve_optimistic(
     if found.outcome is Outcome.INFEASIBLE:
         status = why_infeasible(program)
         return BilevelSolution(status, bound=math.inf, nodes=found.nodes)
-    status = _STATUS[found.outcome]
+    status = STATUS[found.outcome]
     bound = found.bound + program.constant
     if found.point is None:
         return BilevelSolution(status, bound=bound, nodes=found.nodes)

@@ -296,11 +296,11 @@ def check_pessimistic(program: BilevelProgram, tolerance: Tolerance) -> None:
             "objectives that are piecewise linear in them"
         )
     for follower in program.followers:
-        if follower.priced or follower.curved:
+        if (follower.priced or follower.curved) and not tolerance.none:
             what = "products of outer and inner variables" if follower.priced else "squares"
             raise InvalidInputError(
-                f"a follower's objective has {what}; the pessimistic view takes linear and "
-                "piecewise linear ones, with outer variables in constraints"
+                f"a follower's objective has {what}; the pessimistic view then takes epsilon=0 and "
+                "delta=0 only"
             )
         if tolerance.epsilon > 1.0 and _range(program, follower)[0] < 0.0:
             raise InvalidInputError(

@@ -183,8 +183,9 @@ class BilevelProblem:
     def program(self) -> BilevelProgram:
         """Return the problem as arrays; the leader minimises."""
         followers, start = [], 0
-        for follower in self.followers:
-            followers.append(self._follower(follower, start))
+        for k, follower in enumerate(self.followers):
+            where = "the follower" if len(self.followers) == 1 else f"follower {k}"
+            followers.append(self._follower(follower, start, where))
             start += len(followers[-1])
         return self._leader(followers, start)
 
@@ -210,8 +211,7 @@ class BilevelProblem:
         outer = [variable for key, variable in seen.items() if key not in owner]
         return outer, [variable for f in self.followers for variable in f.variables]
 
-    def _follower(self, follower: Follower, start: int) -> FollowerProgram:
-        where = "the follower" if len(self.followers) == 1 else f"follower after column {start}"
+    def _follower(self, follower: Follower, start: int, where: str) -> FollowerProgram:
         plain = [cp.Variable(v.shape, name=v.name()) for v in follower.variables]
         fixed = [_parameter(v, where) for v in self._outer]
         leaves = _constants(follower.objective, follower.constraints)

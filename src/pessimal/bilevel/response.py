@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import clarabel  # type: ignore[import-untyped]  # comes with cvxpy
 import highspy
 import numpy as np
-from scipy.sparse import csc_array, eye_array, triu, vstack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, triu, vstack
 
 from pessimal.bilevel.program import FollowerProgram
 from pessimal.lp.highs import LinearProgram, WarmProgram
@@ -68,7 +68,10 @@ class _Program(WarmProgram):
 
 
 def _respond_quadratic(follower: FollowerProgram, x: Vector) -> Response | None:
-    """Solve by an interior point; where multiplier and slack vie, the larger is positive."""
+    """Find the active constraints by an interior point, and then the response by linear algebra.
+
+    Near a constraint that is barely active an interior point is off by the root of its tolerance.
+    """
     program = program_at(follower, x)
     n, m = len(follower), len(program.row_lower)
     matrix = vstack([program.matrix, eye_array(n)], format="csr")
@@ -79,9 +82,27 @@ def _respond_quadratic(follower: FollowerProgram, x: Vector) -> Response | None:
         return None
     y, multiplier = solved
     at = matrix @ y
-    slack = np.where(multiplier > 0.0, at - lower, upper - at)
-    equation = lower == upper
-    multiplier[~equation & (np.abs(multiplier) <= np.maximum(slack, 1e-9))] = 0.0
+    # Of a multiplier and its slack the larger is positive.
+    at_lower = (multiplier > at - lower) | (lower == upper)
+    at_upper = (-multiplier > upper - at) | (lower == upper)
+    conditions = LinearProgram(
+        cost=np.zeros(n + len(lower)),
+        matrix=vstack(
+            [
+                hstack([matrix, csr_array((len(lower), len(lower)))]),
+                hstack([follower.curvature, -matrix.T]),
+            ]
+        ),
+        row_lower=np.append(np.where(at_upper, upper, lower), -program.cost),
+        row_upper=np.append(np.where(at_lower, lower, upper), -program.cost),
+        lower=np.append(np.full(n, -np.inf), np.where(at_upper, -np.inf, 0.0)),
+        upper=np.append(np.full(n, np.inf), np.where(at_lower, np.inf, 0.0)),
+    )
+    lp = WarmProgram(conditions)
+    if lp.solve():
+        z = lp.point()
+        y, multiplier = np.clip(z[:n], follower.lower, follower.upper), z[n:]
+    multiplier[~(at_lower | at_upper) | (np.abs(multiplier) <= LP_FEASIBILITY)] = 0.0
     return Response(y, follower.objective(x, y), multiplier[:m], multiplier[m:])
 
 
