@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import cvxpy
 import pytest
 from catalogue import CATALOGUE, Published
 from enumeration import UNATTAINED, Outcome, optimistic, pessimistic, pessimistic_on_line
 from plain_arrays import arrays_of
 from random_programs import AGREES, draw, judge
 
+from pessimal.bilevel import BilevelProblem, BilevelStatus, Follower
 from pessimal.bilevel.routes import METHODS
-from pessimal.errors import MissingExtraError
+from pessimal.errors import InvalidInputError, MissingExtraError
+
+cp: Any = cvxpy
 
 ENUMERATED = [
     problem
@@ -20,13 +24,16 @@ ENUMERATED = [
     if problem.pessimistic is not None
     or problem.name in ("bard_1984_a", "ben_ayed_blair_1990_a", "tuy_1994", "kleinert_2021")
 ]
+REFUSED = ("lucchetti_1987", "yezza_1996")
+"""The leader's objective is a product with the response, of which there may be several."""
+
 OTHER_ROUTES = [
     "bard_1984_b",
     "bard_1991",
     "candler_townsley_1982",
     "kleinert_2021",
     "mitsos_barton_2007_02",
-    "pineda_morales_2019",
+    "zeng_2020",
 ]
 
 
@@ -86,10 +93,26 @@ def test_the_search_proves_the_published_optimum(published: Published) -> None:
 
 
 @pytest.mark.parametrize(
-    "published", [p for p in CATALOGUE if p.pessimistic is not None], ids=named
+    "published",
+    [p for p in CATALOGUE if p.pessimistic is not None and p.name not in REFUSED],
+    ids=named,
 )
 def test_the_search_proves_the_published_guarantee(published: Published) -> None:
     solved(published, "pessimistic")
+
+
+@pytest.mark.parametrize("published", [p for p in CATALOGUE if p.name in REFUSED], ids=named)
+def test_a_guarantee_of_a_revenue_is_refused(published: Published) -> None:
+    with pytest.raises(InvalidInputError, match="outer objective has products"):
+        published.build().solve("pessimistic")
+
+
+def test_an_integer_that_would_have_to_be_a_fraction_leaves_no_decision() -> None:
+    x, y = cp.Variable(integer=True), cp.Variable(bounds=[-2, 1])
+    follower = Follower(cp.Maximize(y), [y <= x + 5], variables=[y])
+    problem = BilevelProblem(cp.Minimize(-3 * y), [x >= -2, x <= 1, 3 * x == -5], follower)
+    assert problem.solve() == math.inf
+    assert problem.status is BilevelStatus.INFEASIBLE
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "search"])

@@ -13,6 +13,9 @@ from scipy.sparse import csr_array
 
 from pessimal.problem import Mask, Vector
 
+_WHOLE = 1e-9
+"""A limit of an integer this far beyond a whole number is that number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -105,6 +108,11 @@ class BilevelProgram:
     def __post_init__(self) -> None:
         if len(self.auxiliary) == 0:
             object.__setattr__(self, "auxiliary", np.zeros(len(self.outer_cost), dtype=np.bool_))
+        # Limits of integers are whole numbers: an equation 3·x = 5 may have become the limits 5/3.
+        lower = np.where(self.integer, np.ceil(self.lower - _WHOLE), self.lower)
+        upper = np.where(self.integer, np.floor(self.upper + _WHOLE), self.upper)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
 
     @property
     def n_outer(self) -> int:
