@@ -416,7 +416,9 @@ def _pieces(program: Arrays, which: int, at: float) -> Iterator[tuple[float, flo
     cost = program.cost[start : start + f.size]
     product = program.curvature[start : start + f.size, 0]
     for basis in _bases(f):
-        parts = np.append(basis.slack0 + at * basis.slack1, basis.dual0 + at * basis.dual1)
+        slack = basis.slack0 + at * basis.slack1
+        slack = np.where(f.rows.equal, -np.abs(slack), slack)
+        parts = np.append(slack, basis.dual0 + at * basis.dual1)
         if parts.min(initial=0.0) < -ZERO:
             continue
         assert not np.any(product) or not np.any(basis.y1)

@@ -89,7 +89,7 @@ def draw(seed: int) -> Drawn:
     own = [x, *responses] if rng.random() < 0.25 else [x]
     rows = _rows(rng, own, int(rng.integers(0, 3)), equations=0.1)
     problem = BilevelProblem(cp.Minimize(outer), rows, followers)
-    tolerant = rng.random() < 0.6
+    tolerant = rng.random() < 0.6 and not priced  # refused otherwise
     epsilon = float(rng.choice([0.0, 0.1, 0.5])) if tolerant else 0.0
     delta = float(rng.choice([0.0, 0.25, 1.0])) if tolerant else 0.0
     return Drawn(problem, arrays_of(problem), epsilon, delta)

@@ -21,20 +21,15 @@ cp: Any = cvxpy
 ENUMERATED = [
     problem
     for problem in CATALOGUE
-    if problem.pessimistic is not None
-    or problem.name in ("bard_1984_a", "ben_ayed_blair_1990_a", "tuy_1994", "kleinert_2021")
+    if problem.unattained
+    or problem.pessimistic not in (None, problem.optimistic)
+    or problem.name in ("bard_1984_a", "tuy_1994")
 ]
 REFUSED = ("lucchetti_1987", "yezza_1996")
 """The leader's objective is a product with the response, of which there may be several."""
 
-OTHER_ROUTES = [
-    "bard_1984_b",
-    "bard_1991",
-    "candler_townsley_1982",
-    "kleinert_2021",
-    "mitsos_barton_2007_02",
-    "zeng_2020",
-]
+OTHER_ROUTES = ["bard_1984_b", "candler_townsley_1982", "kleinert_2021"]
+"""The benchmark has all problems on all routes."""
 
 
 def named(problem: Published) -> str:
@@ -126,7 +121,7 @@ def test_every_route_proves_the_published_optimum(name: str, method: str) -> Non
 
 
 @pytest.mark.parametrize("view", ["optimistic", "pessimistic"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_programs_end_as_enumeration_says(seed: int, view: str) -> None:
     drawn = draw(seed)
     drawn.solve(view)

@@ -122,7 +122,9 @@ def random_program(rng: np.random.Generator) -> ExchangedProgram:
         upper=rng.normal(size=m),
         columns=slice(0, m),
     )
+    integer = rng.random(n) < 0.5
     low, high = limits(n)
+    low, high = np.where(integer, np.floor(low), low), np.where(integer, np.ceil(high), high)
     program = BilevelProgram(
         outer_cost=rng.normal(size=n),
         inner_cost=rng.normal(size=m),
@@ -133,7 +135,7 @@ def random_program(rng: np.random.Generator) -> ExchangedProgram:
         rows=Rows(matrix(k, n), matrix(k, m), *limits(k)),
         lower=low,
         upper=high,
-        integer=rng.random(n) < 0.5,
+        integer=integer,
         followers=(follower,),
     )
     names = tuple(f"x{i}" for i in range(n)), tuple(f"y{i}" for i in range(m))
