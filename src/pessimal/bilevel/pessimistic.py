@@ -36,9 +36,8 @@ from pessimal.bilevel.near_optimal import (
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.optimality import Assembly
 from pessimal.bilevel.optimistic import solve_optimistic, why_infeasible
-from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedError, Rows
 from pessimal.bilevel.response import respond
-from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Vector
 from pessimal.tolerances import LP_FEASIBILITY, OPTIMAL_GAP
@@ -286,26 +285,32 @@ def no_answer(relaxed: Relaxation, found: BilevelSolution) -> BilevelSolution:
 def check_pessimistic(program: BilevelProgram, tolerance: Tolerance) -> None:
     """Refuse what the relaxation cannot say exactly."""
     if abs(program.price).sum() > 0.0:
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective has products of outer and inner variables; the pessimistic view "
-            "takes outer objectives that are piecewise linear in the inner variables"
+            "takes outer objectives that are piecewise linear in the inner variables",
+            "objective",
         )
     if abs(program.inner_curvature).sum() > 0.0:
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective is quadratic in inner variables; the pessimistic view takes outer "
-            "objectives that are piecewise linear in them"
+            "objectives that are piecewise linear in them",
+            "objective",
         )
-    for follower in program.followers:
+    for k, follower in enumerate(program.followers):
         if (follower.priced or follower.curved) and not tolerance.none:
             what = "products of outer and inner variables" if follower.priced else "squares"
-            raise InvalidInputError(
+            raise RefusedError(
                 f"a follower's objective has {what}; the pessimistic view then takes epsilon=0 and "
-                "delta=0 only"
+                "delta=0 only",
+                "objective",
+                k,
             )
         if tolerance.epsilon > 1.0 and _range(program, follower)[0] < 0.0:
-            raise InvalidInputError(
+            raise RefusedError(
                 f"epsilon is {tolerance.epsilon!r}, and a follower's objective may be negative; "
-                "pass at most 1, or use delta"
+                "pass at most 1, or use delta",
+                "objective",
+                k,
             )
 
 

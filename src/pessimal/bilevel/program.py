@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
+from pessimal.errors import InvalidInputError
 from pessimal.problem import Mask, Vector
+
+
+class RefusedError(InvalidInputError):
+    """A program cannot be solved exactly because of a part of it.
+
+    `part` is "objective" or "constraints", of the leader if `follower` is None.
+    """
+
+    def __init__(self, message: str, part: str, follower: int | None = None) -> None:
+        super().__init__(message)
+        self.part, self.follower = part, follower
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from pessimal.bilevel.near_optimal import Tolerance
 from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic
 from pessimal.bilevel.pessimistic import check_pessimistic, solve_linear
 from pessimal.bilevel.pieces import solve_pieces, split_recourse
-from pessimal.bilevel.program import BilevelProgram
+from pessimal.bilevel.program import BilevelProgram, RefusedError
 from pessimal.bilevel.routes import find_engine
 from pessimal.errors import InvalidInputError
 from pessimal.interrupts import InterruptibleDeadline, ended_by_interrupts
@@ -56,12 +56,15 @@ def _solve_pessimistic(
     if not all(has_multipliers(leader, follower) for follower in leader.followers):
         return BilevelSolution(BilevelStatus.INNER_UNBOUNDED, bound=math.inf)
     if any(follower.priced or follower.curved for follower in leader.followers):
-        if recourse is not None or abs(leader.rows.inner).sum() > 0.0 or engine != branch_and_bound:
-            raise InvalidInputError(
-                "a follower's objective has products of variables or squares; the pessimistic view "
-                "then takes outer objectives that are linear in the inner variables, outer "
-                "constraints without them, and method='search'"
-            )
+        reason = (
+            "a follower's objective has products of variables or squares; the pessimistic view then"
+        )
+        if recourse is not None:
+            raise RefusedError(f"{reason} takes outer objectives linear in y", "objective")
+        if abs(leader.rows.inner).sum() > 0.0:
+            raise RefusedError(f"{reason} takes outer constraints without y", "constraints")
+        if engine != branch_and_bound:
+            raise InvalidInputError(f"{reason} takes method='search'")
         return solve_faces(program, deadline, nodes)
     if recourse is None:
         return solve_linear(program, tolerance, deadline, nodes, engine)
