@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Mask, Vector
+from pessimal.tolerances import INTEGRALITY
 
 
 class RefusedError(InvalidInputError):
@@ -117,6 +118,10 @@ class BilevelProgram:
     def __post_init__(self) -> None:
         if len(self.auxiliary) == 0:
             object.__setattr__(self, "auxiliary", np.zeros(len(self.outer_cost), dtype=np.bool_))
+        # Limits of integers are whole, so that no point is cut at a limit between two of them.
+        lower, upper = np.ceil(self.lower - INTEGRALITY), np.floor(self.upper + INTEGRALITY)
+        object.__setattr__(self, "lower", np.where(self.integer, lower, self.lower))
+        object.__setattr__(self, "upper", np.where(self.integer, upper, self.upper))
 
     @property
     def n_outer(self) -> int:

@@ -9,7 +9,7 @@ from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.complementarity_search import Engine, branch_and_bound
 from pessimal.bilevel.faces import solve_faces
 from pessimal.bilevel.near_optimal import Tolerance
-from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic
+from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic, why_infeasible
 from pessimal.bilevel.pessimistic import check_pessimistic, solve_linear
 from pessimal.bilevel.pieces import solve_pieces, split_recourse
 from pessimal.bilevel.program import BilevelProgram, RefusedError
@@ -54,7 +54,7 @@ def _solve_pessimistic(
     leader, recourse = split_recourse(program)
     check_pessimistic(leader, tolerance)
     if not all(has_multipliers(leader, follower) for follower in leader.followers):
-        return BilevelSolution(BilevelStatus.INNER_UNBOUNDED, bound=math.inf)
+        return BilevelSolution(why_infeasible(leader), bound=math.inf)
     if any(follower.priced or follower.curved for follower in leader.followers):
         reason = (
             "a follower's objective has products of variables or squares; the pessimistic view then"
