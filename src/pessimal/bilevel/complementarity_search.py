@@ -6,7 +6,7 @@ the relaxation drops what is left of the pairs. Every point that counts is the o
 in which every pair has a part fixed. Integer columns are branched on in the usual way.
 
 Multipliers have no upper limit, so a relaxation may be unbounded. It is then branched on like any
-other; only where the ray itself respects every pair the problem is unbounded.
+other; only where a leaf is unbounded the problem is.
 
 A convex quadratic objective is a sum of squares of columns, each bounded below by its tangents,
 which are added where a relaxation needs them.
@@ -369,25 +369,31 @@ class ComplementaritySearch:
         return [below, above]
 
     def _branch_unbounded(self, node: _Node) -> list[_Node] | None:
-        """Split on the pair that the ray violates most; None if it violates none."""
-        pairs, ray, z = self._problem.pairs, self._lp.ray(), self._lp.point()
-        along = np.append(ray, self._problem.program.matrix @ ray)
-        slack = np.where(pairs.at_upper, -1.0, 1.0) * along[pairs.member]
-        growth = np.stack([ray[pairs.multiplier] / self._unit[pairs.multiplier],
-                           slack / self._unit[pairs.member]])  # fmt: skip
-        size = float(np.abs(ray).max())
-        parts = np.stack(self._parts(z)) + 1e6 * np.maximum(growth, 0.0) / size
-        violation = parts.min(axis=0)
-        free = node.sides == FREE
-        violation[~free] = 0.0
-        fraction = np.abs(z[self._integer] - np.round(z[self._integer]))
-        if violation.max(initial=0.0) > _COMPLEMENTARY:
-            k = int(violation.argmax())
-        elif fraction.max(initial=0.0) > _INTEGRAL:
-            return self._branch_integer(node, int(fraction.argmax()), z[self._integer], -math.inf)
-        else:
-            return None
-        return [self._child(node, -math.inf, pair=(k, side)) for side in (NO_MULTIPLIER, NO_SLACK)]
+        """Split on the pair that the ray violates most; None if a leaf is unbounded."""
+        pairs, ray = self._problem.pairs, self._lp.ray()
+        free = np.flatnonzero(node.sides == FREE)
+        if len(free) > 0:
+            along = np.append(ray, self._problem.program.matrix @ ray)
+            slack = np.where(pairs.at_upper, -1.0, 1.0) * along[pairs.member]
+            growth = np.minimum(
+                ray[pairs.multiplier] / self._unit[pairs.multiplier],
+                slack / self._unit[pairs.member],
+            )
+            k = int(free[growth[free].argmax()])
+            return [
+                self._child(node, -math.inf, pair=(k, side)) for side in (NO_MULTIPLIER, NO_SLACK)
+            ]
+        # A leaf: all its points are feasible, if only it has one with whole numbers.
+        self._lp.set_cost(np.zeros(self._n))
+        end, z = self._lp.end(self._deadline), self._lp.point()
+        self._lp.set_cost(self._problem.program.cost)
+        if end is not End.OPTIMAL:
+            return [] if end is End.INFEASIBLE else self._branch(node, None, -math.inf)
+        whole = z[self._integer]
+        fraction = np.abs(whole - np.round(whole))
+        if fraction.max(initial=0.0) > _INTEGRAL:
+            return self._branch_integer(node, int(fraction.argmax()), whole, -math.inf)
+        return None
 
     def _child(self, node: _Node, bound: float, pair: tuple[int, np.int8] | None = None) -> _Node:
         sides = node.sides

@@ -28,9 +28,8 @@ from pessimal.bilevel.complementarity_search import (
     Pairs,
 )
 from pessimal.bilevel.dual_vertices import vertex_bounds
-from pessimal.bilevel.program import BilevelProgram, FollowerProgram
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedError
 from pessimal.bilevel.response import Response, respond
-from pessimal.errors import InvalidInputError
 from pessimal.lp.highs import LinearProgram
 from pessimal.problem import Vector
 
@@ -290,20 +289,23 @@ def _add_products(
     inner = follower.price
     ratio = float((outer * inner).sum() / max((inner * inner).sum(), 1e-300))
     if abs(outer - ratio * inner).max() > 1e-12 * abs(outer).max():
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective has products of outer and inner variables that are no multiple "
-            "of those in the follower's objective; only such a multiple can be made linear"
+            "of those in the follower's objective; only such a multiple can be made linear",
+            "objective",
         )
     if abs(follower.rows.outer).sum() > 0.0:
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective has products of outer and inner variables, and outer variables "
-            "stand in the follower's constraints too; only one of both can be made linear"
+            "stand in the follower's constraints too; only one of both can be made linear",
+            "objective",
         )
     if follower.curved:
         if ratio > 0.0:
-            raise InvalidInputError(
+            raise RefusedError(
                 "the outer objective has products of outer and inner variables, and the follower's "
-                "objective is quadratic: together they are not convex"
+                "objective is quadratic: together they are not convex",
+                "objective",
             )
         numbers = np.arange(bilevel.n_inner)[follower.columns]
         curvature[np.ix_(numbers, numbers)] += -2.0 * ratio * follower.curvature.toarray()
@@ -328,7 +330,9 @@ def squares(
         values, vectors = np.linalg.eigh(matrix[used][:, used].toarray())
         kept = values > 1e-12 * max(1.0, np.abs(values).max(initial=0.0))
         if np.any(values < -1e-9 * max(1.0, np.abs(values).max(initial=0.0))):
-            raise InvalidInputError("the outer objective is not convex: its matrix is indefinite")
+            raise RefusedError(
+                "the outer objective is not convex: its matrix is indefinite", "objective"
+            )
         block = np.zeros((int(kept.sum()), n))
         block[:, columns[used]] = vectors[:, kept].T
         rows.append(block)

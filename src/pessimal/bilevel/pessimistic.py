@@ -36,9 +36,8 @@ from pessimal.bilevel.near_optimal import (
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.optimality import Assembly
 from pessimal.bilevel.optimistic import solve_optimistic, why_infeasible
-from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedError, Rows
 from pessimal.bilevel.response import respond
-from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Vector
 from pessimal.tolerances import LP_FEASIBILITY, OPTIMAL_GAP
@@ -266,8 +265,10 @@ def solve_linear(
     value, status = program.objective(x, y), found.status
     certificate = certify_pessimistic(program, program, x, y, tolerance)
     met = value - found.bound <= OPTIMAL_GAP * max(1.0, abs(value))
-    if status is BilevelStatus.OPTIMAL and not (certificate.ok and met):
-        status = BilevelStatus.NOT_PROVED
+    # What the relaxation's own certificate says does not matter: the decision has been checked.
+    if status in (BilevelStatus.OPTIMAL, BilevelStatus.NOT_PROVED):
+        proved = certificate.ok and met
+        status = BilevelStatus.OPTIMAL if proved else BilevelStatus.NOT_PROVED
     bound = min(found.bound, value)
     return BilevelSolution(status, x, y, value, bound, found.nodes, certificate)
 
@@ -286,26 +287,32 @@ def no_answer(relaxed: Relaxation, found: BilevelSolution) -> BilevelSolution:
 def check_pessimistic(program: BilevelProgram, tolerance: Tolerance) -> None:
     """Refuse what the relaxation cannot say exactly."""
     if abs(program.price).sum() > 0.0:
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective has products of outer and inner variables; the pessimistic view "
-            "takes outer objectives that are piecewise linear in the inner variables"
+            "takes outer objectives that are piecewise linear in the inner variables",
+            "objective",
         )
     if abs(program.inner_curvature).sum() > 0.0:
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective is quadratic in inner variables; the pessimistic view takes outer "
-            "objectives that are piecewise linear in them"
+            "objectives that are piecewise linear in them",
+            "objective",
         )
-    for follower in program.followers:
+    for k, follower in enumerate(program.followers):
         if (follower.priced or follower.curved) and not tolerance.none:
             what = "products of outer and inner variables" if follower.priced else "squares"
-            raise InvalidInputError(
+            raise RefusedError(
                 f"a follower's objective has {what}; the pessimistic view then takes epsilon=0 and "
-                "delta=0 only"
+                "delta=0 only",
+                "objective",
+                k,
             )
         if tolerance.epsilon > 1.0 and _range(program, follower)[0] < 0.0:
-            raise InvalidInputError(
+            raise RefusedError(
                 f"epsilon is {tolerance.epsilon!r}, and a follower's objective may be negative; "
-                "pass at most 1, or use delta"
+                "pass at most 1, or use delta",
+                "objective",
+                k,
             )
 
 

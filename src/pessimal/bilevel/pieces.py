@@ -29,9 +29,9 @@ from pessimal.bilevel.pessimistic import (
     no_answer,
     relaxation,
 )
-from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedError, Rows
 from pessimal.bilevel.response import respond
-from pessimal.errors import InvalidInputError, SolverError
+from pessimal.errors import SolverError
 from pessimal.limits import Deadline
 from pessimal.problem import Mask, Vector
 
@@ -133,9 +133,10 @@ def _rows(rows: Rows, which: Mask) -> Rows:
 
 def _check(program: BilevelProgram, columns: Mask, rows: Mask, outer: Mask) -> None:
     if abs(program.outer_curvature[np.flatnonzero(columns)]).sum() > 0.0:
-        raise InvalidInputError(
+        raise RefusedError(
             "the outer objective is quadratic in inner variables; the pessimistic view takes outer "
-            "objectives that are piecewise linear in them"
+            "objectives that are piecewise linear in them",
+            "objective",
         )
     # Auxiliary variables that are linked to none with a cost describe a constraint.
     costly = columns & (program.outer_cost != 0.0)
@@ -146,9 +147,10 @@ def _check(program: BilevelProgram, columns: Mask, rows: Mask, outer: Mask) -> N
             break
         costly = found
     if not np.array_equal(costly, columns):
-        raise InvalidInputError(
+        raise RefusedError(
             "an outer constraint is piecewise linear in inner variables; the pessimistic view "
-            "takes linear ones, so write each of its pieces as a constraint"
+            "takes linear ones, so write each of its pieces as a constraint",
+            "constraints",
         )
 
 

@@ -30,7 +30,7 @@ from pessimal.bilevel.canonical import (
     terms,
 )
 from pessimal.bilevel.certificate import BilevelCertificate
-from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedError, Rows
 from pessimal.bilevel.routes import METHODS
 from pessimal.bilevel.solve_program import solve_program
 from pessimal.errors import InvalidInputError
@@ -169,15 +169,21 @@ class BilevelProblem:
                     "leave it out or pass view='pessimistic'"
                 )
         program = self.program()
-        solution = solve_program(
-            program,
-            pessimistic=view == "pessimistic",
-            epsilon=float(epsilon),
-            delta=float(delta),
-            method=method,
-            time_limit=read_time_limit(time_limit),
-            node_limit=read_node_limit(node_limit),
-        )
+        try:
+            solution = solve_program(
+                program,
+                pessimistic=view == "pessimistic",
+                epsilon=float(epsilon),
+                delta=float(delta),
+                method=method,
+                time_limit=read_time_limit(time_limit),
+                node_limit=read_node_limit(node_limit),
+            )
+        except RefusedError as error:
+            level = self if error.follower is None else self.followers[error.follower]
+            parts = [level.objective] if error.part == "objective" else level.constraints
+            expressions = "; ".join(map(named, parts))
+            raise InvalidInputError(f"{error}: {expressions}") from None
         return self._take(solution, program.followers)
 
     def program(self) -> BilevelProgram:

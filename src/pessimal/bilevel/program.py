@@ -11,10 +11,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
+from pessimal.errors import InvalidInputError
 from pessimal.problem import Mask, Vector
+from pessimal.tolerances import INTEGRALITY
 
-_WHOLE = 1e-9
-"""A limit of an integer this far beyond a whole number is that number."""
+
+class RefusedError(InvalidInputError):
+    """A program cannot be solved exactly because of a part of it.
+
+    `part` is "objective" or "constraints", of the leader if `follower` is None.
+    """
+
+    def __init__(self, message: str, part: str, follower: int | None = None) -> None:
+        super().__init__(message)
+        self.part, self.follower = part, follower
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +118,10 @@ class BilevelProgram:
     def __post_init__(self) -> None:
         if len(self.auxiliary) == 0:
             object.__setattr__(self, "auxiliary", np.zeros(len(self.outer_cost), dtype=np.bool_))
-        # Limits of integers are whole numbers: an equation 3·x = 5 may have become the limits 5/3.
-        lower = np.where(self.integer, np.ceil(self.lower - _WHOLE), self.lower)
-        upper = np.where(self.integer, np.floor(self.upper + _WHOLE), self.upper)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        # Limits of integers are whole, so that no point is cut at a limit between two of them.
+        lower, upper = np.ceil(self.lower - INTEGRALITY), np.floor(self.upper + INTEGRALITY)
+        object.__setattr__(self, "lower", np.where(self.integer, lower, self.lower))
+        object.__setattr__(self, "upper", np.where(self.integer, upper, self.upper))
 
     @property
     def n_outer(self) -> int:

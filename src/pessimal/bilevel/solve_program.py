@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.complementarity_search import Engine, branch_and_bound
 from pessimal.bilevel.faces import solve_faces
 from pessimal.bilevel.near_optimal import Tolerance
-from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic
+from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic, why_infeasible
 from pessimal.bilevel.pessimistic import check_pessimistic, solve_linear
 from pessimal.bilevel.pieces import solve_pieces, split_recourse
-from pessimal.bilevel.program import BilevelProgram
+from pessimal.bilevel.program import BilevelProgram, RefusedError
 from pessimal.bilevel.routes import find_engine
 from pessimal.errors import InvalidInputError
 from pessimal.interrupts import InterruptibleDeadline, ended_by_interrupts
@@ -34,8 +32,6 @@ def solve_program(
     """Solve a bilevel program; a time limit, a node limit or Ctrl-C ends it with what there is."""
     nodes = math.inf if node_limit is None else node_limit
     engine = find_engine(method)
-    if np.any(program.lower > program.upper):
-        return BilevelSolution(BilevelStatus.INFEASIBLE, bound=math.inf)
     with ended_by_interrupts(Deadline.after(time_limit)) as deadline:
         if pessimistic:
             tolerance = Tolerance(epsilon, delta)
@@ -58,14 +54,17 @@ def _solve_pessimistic(
     leader, recourse = split_recourse(program)
     check_pessimistic(leader, tolerance)
     if not all(has_multipliers(leader, follower) for follower in leader.followers):
-        return BilevelSolution(BilevelStatus.INNER_UNBOUNDED, bound=math.inf)
+        return BilevelSolution(why_infeasible(leader), bound=math.inf)
     if any(follower.priced or follower.curved for follower in leader.followers):
-        if recourse is not None or abs(leader.rows.inner).sum() > 0.0 or engine != branch_and_bound:
-            raise InvalidInputError(
-                "a follower's objective has products of variables or squares; the pessimistic view "
-                "then takes outer objectives that are linear in the inner variables, outer "
-                "constraints without them, and method='search'"
-            )
+        reason = (
+            "a follower's objective has products of variables or squares; the pessimistic view then"
+        )
+        if recourse is not None:
+            raise RefusedError(f"{reason} takes outer objectives linear in y", "objective")
+        if abs(leader.rows.inner).sum() > 0.0:
+            raise RefusedError(f"{reason} takes outer constraints without y", "constraints")
+        if engine != branch_and_bound:
+            raise InvalidInputError(f"{reason} takes method='search'")
         return solve_faces(program, deadline, nodes)
     if recourse is None:
         return solve_linear(program, tolerance, deadline, nodes, engine)
