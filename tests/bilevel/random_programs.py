@@ -3,7 +3,7 @@
 Data are small integers, so that followers are degenerate: ties between vertices, rows through one
 point, rows twice, costs of 0. Variables are free, bounded or non-negative; rows are equations now
 and then; there are infeasible and unbounded programs, several followers, integer outer variables,
-outer constraints on responses, prices.
+outer constraints on responses, prices, squares.
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ class Drawn:
     def priced(self) -> bool:
         return any(np.any(f.price) for f in self.arrays.followers)
 
+    @property
+    def curved(self) -> bool:
+        """Whether a square holds a response."""
+        inner = any(np.any(f.curvature) for f in self.arrays.followers)
+        return inner or bool(np.any(self.arrays.curvature[self.arrays.n_outer :]))
+
     def solve(self, view: str, **how: Any) -> None:
         """Solve in a view, with the tolerances where it has any."""
         if view == "pessimistic":
@@ -59,6 +65,8 @@ class Drawn:
         """Solve by enumeration; None where that does not know how."""
         if view == "optimistic":
             return optimistic(self.arrays)
+        if self.curved:
+            return None
         if not self.priced:
             return pessimistic(self.arrays, self.epsilon, self.delta)
         plain = self.epsilon == self.delta == 0.0 and not np.any(self.arrays.rows.B)
@@ -71,10 +79,10 @@ def draw(seed: int) -> Drawn:
     priced = rng.random() < 0.2
     n = 1 if priced else int(rng.integers(1, 4))
     x = _variable(rng, n, bounded=priced, whole=rng.random() < 0.25)
-    followers: list[Follower] = []
+    goals: list[tuple[Any, list[Any]]] = []
     responses: list[Any] = []
     for _ in range(2 if rng.random() < 0.2 else 1):
-        m = int(rng.integers(1, 4)) if not followers else 1
+        m = int(rng.integers(1, 4)) if not goals else 1
         y = _variable(rng, m, bounded=priced)
         rows = _rows(rng, [x, y], int(rng.integers(1, 4)))
         cost = _integers(rng, m)
@@ -83,16 +91,35 @@ def draw(seed: int) -> Drawn:
             goal = goal + x[0] * (_integers(rng, m) @ y)
         if rng.random() < 0.2:
             goal = goal + _integers(rng, n) @ x + int(rng.integers(-3, 4))
-        followers.append(Follower(cp.Minimize(goal), rows, variables=[y]))
+        goals.append((goal, rows))
         responses.append(y)
     outer = _integers(rng, n) @ x + sum(_integers(rng, y.size) @ y for y in responses)
     own = [x, *responses] if rng.random() < 0.25 else [x]
     rows = _rows(rng, own, int(rng.integers(0, 3)), equations=0.1)
-    problem = BilevelProblem(cp.Minimize(outer), rows, followers)
     tolerant = rng.random() < 0.6 and not priced  # refused otherwise
     epsilon = float(rng.choice([0.0, 0.1, 0.5])) if tolerant else 0.0
     delta = float(rng.choice([0.0, 0.25, 1.0])) if tolerant else 0.0
+    if rng.random() < 0.2 and not x.attributes["integer"]:
+        if rng.random() < 0.6:
+            outer = outer + sum(_square(rng, v) for v in (x, *responses) if rng.random() < 0.7)
+        else:
+            goals = [
+                (goal + _square(rng, y), inner)
+                for (goal, inner), y in zip(goals, responses, strict=True)
+            ]
+    followers = [
+        Follower(cp.Minimize(goal), inner, variables=[y])
+        for (goal, inner), y in zip(goals, responses, strict=True)
+    ]
+    problem = BilevelProblem(cp.Minimize(outer), rows, followers)
     return Drawn(problem, arrays_of(problem), epsilon, delta)
+
+
+def _square(rng: np.random.Generator, variable: Any) -> Any:
+    """Return a square that is flat in some directions, or a sum of squares that is not."""
+    if rng.random() < 0.5:
+        return cp.square(_integers(rng, variable.size) @ variable - float(rng.integers(-2, 3)))
+    return cp.sum_squares(variable - _integers(rng, variable.size))
 
 
 def _integers(rng: np.random.Generator, size: int) -> Array:
@@ -138,7 +165,7 @@ def judge(drawn: Drawn, view: str, expected: Outcome | None) -> tuple[str, str]:
         faults += _against(expected, status, value, bound)
     if status == "optimal":
         faults += [(not problem.certificate.ok, "optimal without a certificate")]
-    if status == "optimal" and view == "pessimistic":
+    if status == "optimal" and view == "pessimistic" and not drawn.curved:
         x = drawn.arrays.decision()
         worst = worst_at(drawn.arrays, x, drawn.epsilon, drawn.delta)
         apart = abs(worst - value) > 10 * _TOLERANCE * max(1.0, abs(value))

@@ -310,6 +310,8 @@ def _require_linear(program: BilevelProgram) -> None:
         fault = "a quadratic inner objective"
     elif abs(program.price).sum() or program.followers[0].priced:
         fault = "products of outer and inner variables"
+    elif program.followers[0].outer_cost.any() or program.followers[0].constant:
+        fault = "outer variables or a constant in the inner objective"
     elif program.auxiliary.any():
         fault = "piecewise linear functions of the response in the outer level"
     if fault:
