@@ -369,6 +369,8 @@ def pessimistic_on_line(program: Arrays) -> Outcome:
             high = min(high, b / a)
         if a < 0 or (equal and a):
             low = max(low, b / a)
+        if a == 0 and (b < -ZERO or (equal and b > ZERO)):
+            return Outcome(INFEASIBLE, math.inf)
     assert math.isfinite(low)
     assert math.isfinite(high)
     if low > high + ZERO:
@@ -516,3 +518,38 @@ def _extreme_at(
             return math.inf if there.status == 2 else -sign * math.inf
         total += sign * float(there.fun)
     return total
+
+
+def reason(program: Arrays) -> str:
+    """Say what leaves no decision, integrality apart; nothing if none of the three questions does.
+
+    Whether x meets the rows without y; whether it then has responses, and with multipliers too.
+    """
+    n, size = program.n_outer, len(program.cost)
+    width = 2 * size - n + sum(f.rows.count for f in program.followers)
+    own, of = ~np.any(program.rows.B != 0.0, axis=1), program.rows
+    system = _System(width)
+    system.add_rows(Rows(of.A[own], of.B[own], of.b[own], of.equal[own]), slice(n, size))
+    free, floor = np.full(width, np.inf), np.full(width, -np.inf)
+
+    def nothing() -> bool:
+        zero, limits = np.zeros(width), (floor, free)
+        return _minimise(zero, system.A, system.lower, system.upper, limits, zero)[0] == INFEASIBLE
+
+    if nothing():
+        return "infeasible"
+    start = n
+    for f in program.followers:
+        system.add_rows(f.rows, slice(start, start + f.size))
+        start += f.size
+    if nothing():
+        return "inner infeasible"
+    at_dual = 2 * size - n
+    for f in program.followers:
+        y, dual = slice(start, start + f.size), slice(at_dual, at_dual + f.rows.count)
+        stationary = np.zeros((f.size, width))
+        stationary[:, :n], stationary[:, y], stationary[:, dual] = f.price, f.curvature, f.rows.B.T
+        system.add(stationary, -f.cost, -f.cost)
+        floor[dual] = np.where(f.rows.equal, -np.inf, 0.0)
+        start, at_dual = y.stop, dual.stop
+    return "inner unbounded" if nothing() else ""

@@ -23,6 +23,7 @@ from enumeration import (
     optimistic,
     pessimistic,
     pessimistic_on_line,
+    reason,
     worst_at,
 )
 from plain_arrays import Array, Arrays, arrays_of
@@ -163,6 +164,10 @@ def judge(drawn: Drawn, view: str, expected: Outcome | None) -> tuple[str, str]:
     faults = []
     if expected is not None:
         faults += _against(expected, status, value, bound)
+    if status in NO_DECISION:
+        why = reason(drawn.arrays)
+        faults += [(bool(why) and status != why, f"the reason is {why}")]
+        faults += [(not why and status in NO_DECISION[1:3], "the reason is another")]
     if status == "optimal":
         faults += [(not problem.certificate.ok, "optimal without a certificate")]
     if status == "optimal" and view == "pessimistic" and not drawn.curved:
