@@ -1,9 +1,9 @@
 """Bilevel programs with one continuous outer variable, solved by enumerating bases.
 
 Between two values of x at which some basis of the inner problem becomes feasible, infeasible,
-optimal or not optimal, everything is linear in x. So it is enough to look at those breakpoints, at
-the ends, and at points between them; where outer objectives jump, also close to each breakpoint.
-Plain linear programs, by scipy, give the best and the worst response there.
+optimal or not optimal, everything is linear in x. So it is enough to look at those breakpoints,
+and, where the outer objective may jump in them, at the limits from both sides. Plain linear
+programs, by scipy, give the best and the worst response there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
+from pessimal.bilevel import BilevelProgram, FollowerProgram, Rows
 from pessimal.problem import Matrix, Vector
 
 
@@ -49,11 +51,11 @@ class Instance:
             y1 = np.linalg.solve(basis, -self.b[list(rows)])
             if not self.p.any():
                 budgets += [
-                    (share * (self.c @ y0) + delta, share * (self.c @ y1))
+                    (share * float(self.c @ y0) + delta, share * float(self.c @ y1))
                     for share in (1.0 + epsilon, 1.0 - epsilon)
                 ]
                 if abs(self.c @ y1) > 1e-12:
-                    found.append(-(self.c @ y0) / (self.c @ y1))
+                    found.append(-float(self.c @ y0) / float(self.c @ y1))
             dual0, dual1 = np.linalg.solve(basis.T, self.c), np.linalg.solve(basis.T, self.p)
             moving = np.abs(dual1) > 1e-12
             found += (-dual0[moving] / dual1[moving]).tolist()
@@ -75,6 +77,63 @@ class Instance:
                 found += ((rows_r - rows_A @ y0)[moving] / rate[moving]).tolist()
         inside = np.array(sorted({round(x, 11) for x in found}))
         return inside[(inside >= self.low) & (inside <= self.high)]
+
+    def least_optimistic(self) -> float:
+        """Optimum of the optimistic view, which is attained at a breakpoint."""
+        return min(self.optimistic(x) for x in self.breakpoints(0.0, 0.0))
+
+    def least_pessimistic(self, epsilon: float, delta: float) -> float:
+        """Optimum of the pessimistic view without prices, which is continuous in x."""
+        points = self.breakpoints(epsilon, delta)
+        return min(self.pessimistic(x, epsilon, delta) for x in points)
+
+    def infimum(self) -> tuple[float, bool]:
+        """Infimum of the pessimistic view with prices, and whether it is attained."""
+        points = self.breakpoints(0.0, 0.0)
+        attained = [self.pessimistic(x, 0.0, 0.0) for x in points]
+        limits = []
+        for a, b in itertools.pairwise(points):
+            if b - a > 1e-6:
+                first, second = (
+                    self.pessimistic(a + part * (b - a), 0.0, 0.0) for part in (1 / 3, 2 / 3)
+                )
+                attained += [first, second]
+                if np.isfinite(first) and np.isfinite(second):
+                    limits += [2.0 * first - second, 2.0 * second - first]
+        infimum = min([*attained, *limits])
+        return infimum, min(attained) <= infimum + 1e-6
+
+    def program(self) -> BilevelProgram:
+        """Return the instance as the package takes it; the last rows are limits of y."""
+        m, n = len(self.c), len(self.A) - 2 * len(self.c)
+        free = np.full(n, -np.inf)
+        follower = FollowerProgram(
+            cost=self.c,
+            price=csr_array(self.p[:, None]),
+            curvature=csr_array((m, m)),
+            rows=Rows(csr_array(self.b[:n, None]), csr_array(self.A[:n]), free, self.r[:n]),
+            lower=-self.r[n + m :],
+            upper=self.r[n : n + m],
+            columns=slice(0, m),
+        )
+        return BilevelProgram(
+            outer_cost=np.array([self.cx]),
+            inner_cost=self.d,
+            outer_curvature=csr_array((1, 1)),
+            inner_curvature=csr_array((m, m)),
+            price=csr_array((m, 1)),
+            constant=0.0,
+            rows=Rows(
+                csr_array(self.G[:, None]),
+                csr_array(self.H.reshape(-1, m)),
+                np.full(len(self.h), -np.inf),
+                self.h,
+            ),
+            lower=np.array([self.low]),
+            upper=np.array([self.high]),
+            integer=np.zeros(1, dtype=np.bool_),
+            followers=(follower,),
+        )
 
     def least(self, x: float) -> tuple[float, Vector] | None:
         """Optimum of the follower after a decision."""
@@ -111,10 +170,10 @@ def _solve(cost: Vector, A: Matrix, r: Vector) -> tuple[float, Vector] | None:
 
 
 def random_instance(
-    rng: np.random.Generator, coupled: bool = False, priced: bool = False
+    rng: np.random.Generator, largest: int = 2, coupled: bool = False, priced: bool = False
 ) -> Instance:
     """Draw small whole numbers, so that ties and degenerate responses are common."""
-    m = int(rng.integers(1, 4))
+    m = int(rng.integers(1, largest + 1))
     n_rows = int(rng.integers(1, 4))
     A = np.vstack([rng.integers(-3, 4, (n_rows, m)), np.eye(m), -np.eye(m)]).astype(float)
     r = np.concatenate([rng.integers(0, 8, n_rows), np.full(m, 4), np.full(m, 2)]).astype(float)

@@ -363,18 +363,11 @@ def pessimistic_on_line(program: Arrays) -> Outcome:
     n = program.n_outer
     assert n == 1
     assert not np.any(program.rows.B)
-    low, high = -math.inf, math.inf
-    for a, b, equal in zip(program.rows.A[:, 0], program.rows.b, program.rows.equal, strict=True):
-        if a > 0 or (equal and a):
-            high = min(high, b / a)
-        if a < 0 or (equal and a):
-            low = max(low, b / a)
-        if a == 0 and (b < -ZERO or (equal and b > ZERO)):
-            return Outcome(INFEASIBLE, math.inf)
-    assert math.isfinite(low)
-    assert math.isfinite(high)
+    low, high = _interval(program.rows)
     if low > high + ZERO:
         return Outcome(INFEASIBLE, math.inf)
+    assert math.isfinite(low)
+    assert math.isfinite(high)
     if program.integer[0]:
         points = range(math.ceil(low - ZERO), math.floor(high + ZERO) + 1)
         values = [(worst_at(program, np.array([float(x)])), float(x)) for x in points]
@@ -409,6 +402,19 @@ def pessimistic_on_line(program: Arrays) -> Outcome:
     if infimum < value - 1e-7:
         return Outcome(UNATTAINED, infimum)
     return Outcome(OPTIMAL, value, np.array([x]))
+
+
+def _interval(rows: Rows) -> tuple[float, float]:
+    """Return the limits that rows give the one variable; the first above the second if none."""
+    low, high = -math.inf, math.inf
+    for a, b, equal in zip(rows.A[:, 0], rows.b, rows.equal, strict=True):
+        if a == 0 and (b < -ZERO or (equal and b > ZERO)):
+            return math.inf, -math.inf
+        if a > 0 or (equal and a):
+            high = min(high, b / a)
+        if a < 0 or (equal and a):
+            low = max(low, b / a)
+    return low, high
 
 
 def _pieces(program: Arrays, which: int, at: float) -> Iterator[tuple[float, float]]:

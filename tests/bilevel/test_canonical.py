@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import cvxpy as cp
+import cvxpy
 import numpy as np
 import pytest
 
 from pessimal.bilevel import BilevelProblem, Follower
 from pessimal.bilevel.canonical import canonicalise, terms
 from pessimal.errors import InvalidInputError
+
+cp: Any = cvxpy  # mypy does not find its functions
 
 
 def test_a_level_has_the_values_of_its_expressions() -> None:
@@ -104,7 +106,7 @@ def test_bad_options_are_named(options: dict[str, Any], named: str) -> None:
 
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(InvalidInputError, match="objective"):
-        Follower(Y, variables=[Y])  # type: ignore[arg-type]
+        Follower(Y, variables=[Y])
     with pytest.raises(InvalidInputError, match="variables"):
         Follower(cp.Minimize(Y), variables=[])
     unset = cp.Parameter(name="unset")

@@ -85,7 +85,7 @@ def largest_by_clarabel(
     at = program_at(follower, x)
     limit = least + tolerance.above(least) - float(follower.outer_cost @ x) - follower.constant
     within = at.with_row(at.cost, -np.inf, limit)
-    if follower.curved:  # whose budget is not linear
+    if follower.curved or tolerance.none:  # a budget that is not linear, or leaves no interior
         responses = near_optimal_responses(follower, x, tolerance)
         if responses is None:
             return np.inf

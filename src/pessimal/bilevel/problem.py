@@ -310,9 +310,9 @@ class BilevelProblem:
         if abs(curvature[x][:, named_inner]).sum() > 0.0:
             refuse(self.objective, where, "a square of outer and inner variables together; keep "
                    "them in separate squares")  # fmt: skip
-        square = csr_array(curvature[named_inner][:, named_inner]).tocoo()
+        between = curvature[named_inner][:, named_inner].tocoo()
         inner_curvature = csr_array(
-            (square.data, (inner[square.row], inner[square.col])), shape=(n_inner, n_inner)
+            (between.data, (inner[between.row], inner[between.col])), shape=(n_inner, n_inner)
         )
         outer_cost, inner_cost = level.cost[x].copy(), np.zeros(n_inner)
         inner_cost[inner] = level.cost[named_inner]
@@ -359,15 +359,36 @@ class BilevelProblem:
 
     def _take(self, solution: BilevelSolution, followers: Sequence[FollowerProgram]) -> float:
         """Set values of variables and attributes from an answer."""
-        sign = -1.0 if self.maximise else 1.0
-        self.solution, self.status = solution, solution.status
-        self.value, self.bound = sign * solution.value, sign * solution.bound
-        self.certificate = solution.certificate
         if solution.x is not None and solution.y is not None:
             _set_values(self._outer, solution.x)
             for follower, program in zip(self.followers, followers, strict=True):
                 _set_values(follower.variables, solution.y[program.columns])
+            solution = self._checked(solution)
+        sign = -1.0 if self.maximise else 1.0
+        self.solution, self.status = solution, solution.status
+        self.value, self.bound = sign * solution.value, sign * solution.bound
+        self.certificate = solution.certificate
         return self.value
+
+    def _checked(self, solution: BilevelSolution) -> BilevelSolution:
+        """Evaluate the expressions themselves at the answer: the arrays may not say the same."""
+        certificate = solution.certificate
+        if certificate is None:
+            return solution
+        objective = float(self.objective.value)
+        error = abs(objective - solution.value) / max(1.0, abs(objective))
+        outer, inner = certificate.outer_violation, certificate.inner_violation
+        certificate = replace(
+            certificate,
+            objective=objective,
+            objective_error=max(certificate.objective_error, error),
+            outer_violation=max(outer, _violation(self.constraints)),
+            inner_violation=max(inner, *(_violation(f.constraints) for f in self.followers)),
+        )
+        status = solution.status
+        if status is BilevelStatus.OPTIMAL and not certificate.ok:
+            status = BilevelStatus.NOT_PROVED
+        return replace(solution, status=status, certificate=certificate)
 
 
 def _read_objective(objective: Any) -> Any:
@@ -379,6 +400,15 @@ def _read_objective(objective: Any) -> Any:
     raise InvalidInputError(
         f"objective is {named(objective)}; pass cvxpy.Minimize(...) or cvxpy.Maximize(...)"
     )
+
+
+def _violation(constraints: Sequence[Any]) -> float:
+    """Largest violation of constraints, relative where their terms are above 1."""
+    largest = 0.0
+    for constraint in constraints:
+        size = max(1.0, *(float(np.max(np.abs(arg.value))) for arg in constraint.args))
+        largest = max(largest, float(np.max(constraint.violation())) / size)
+    return largest
 
 
 def _parameter(variable: cp.Variable, where: str) -> cp.Parameter:

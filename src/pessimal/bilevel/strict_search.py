@@ -70,9 +70,14 @@ class StrictSearch(ComplementaritySearch):
     def _keep(self, _: Vector, value: float) -> None:
         if value > self._value + (0.0 if self.attained else gap_of(self._value)):
             return
-        end, strict = self._most_positive(value + 1e-2 * gap_of(value))
-        attained = end is End.OPTIMAL and bool(-(self._strict @ strict) > _POSITIVE)
-        if attained:
+        # How positive the column can be is a concave function of how far the value may be missed.
+        # It is positive at 0 if a line through two points of it is; without one it starts at 0.
+        miss = 1e-2 * gap_of(value)
+        end, strict = self._most_positive(value + miss)
+        end_further, further = self._most_positive(value + 10.0 * miss)
+        near, far = -(self._strict @ strict), -(self._strict @ further)
+        attained = near - (far - near) / 9.0 > _POSITIVE
+        if attained and end is end_further is End.OPTIMAL:
             self._best, self._value, self.attained = strict, min(value, self._value), True
         elif value < self._value - gap_of(value):
             end, near = self._most_positive(value + _NEAR * max(1.0, abs(value)))

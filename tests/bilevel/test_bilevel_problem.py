@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from typing import Any
 
-import cvxpy as cp
+import cvxpy
 import numpy as np
 import pytest
 from clocks import LeapingClock
@@ -15,6 +16,8 @@ from pessimal.bilevel import BilevelProblem, BilevelStatus, Follower
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.limits import Deadline
 from pessimal.problem import Budget
+
+cp: Any = cvxpy  # mypy does not find its functions
 
 
 def solved(problem: BilevelProblem, **options: Any) -> float:
@@ -32,6 +35,7 @@ def test_tolls_are_as_high_as_the_detour_allows() -> None:
     follower = Follower(cp.Minimize(costs), [cp.sum(flow) == 1], variables=[flow])
     problem = BilevelProblem(cp.Maximize(toll * flow[0]), [], follower)
     assert solved(problem) == pytest.approx(4.0)
+    assert problem.bound is not None
     assert problem.bound == pytest.approx(4.0)
     assert problem.bound >= 4.0  # of a maximisation, an upper bound
     assert toll.value == pytest.approx(4.0)
@@ -65,6 +69,14 @@ def test_both_objectives_may_be_quadratic() -> None:
     problem = BilevelProblem(cp.Minimize(cp.square(u - 3) + cp.square(a)), [], follower)
     assert solved(problem) == pytest.approx(2.0, abs=1e-5)
     assert a.value == pytest.approx(1.0, abs=1e-3)
+
+
+def test_squares_of_inner_variables_count() -> None:
+    # y = x after every decision; y² − 3·x has its least value at 1.5.
+    x, y = cp.Variable(), cp.Variable()
+    follower = Follower(cp.Minimize(y), [y >= x], variables=[y])
+    problem = BilevelProblem(cp.Minimize(cp.square(y) - 3 * x), [], follower)
+    assert solved(problem) == pytest.approx(-2.25, abs=1e-5)
 
 
 def test_followers_answer_each_for_themselves() -> None:
@@ -204,6 +216,16 @@ def test_ctrl_c_leaves_a_decision_and_a_bound(
     hard.solve()
     assert hard.status is BilevelStatus.INTERRUPTED
     assert has_decision_and_bound(hard)
+
+
+def test_an_answer_that_its_expressions_contradict_is_not_proved(
+    hard: BilevelProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = hard.program()
+    wrong = replace(program, outer_cost=2.0 * program.outer_cost)
+    monkeypatch.setattr(hard, "program", lambda: wrong)
+    hard.solve()
+    assert hard.status is BilevelStatus.NOT_PROVED
 
 
 def test_an_answer_that_fails_its_certificate_is_not_proved(
