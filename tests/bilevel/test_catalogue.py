@@ -120,6 +120,23 @@ def test_every_route_proves_the_published_optimum(name: str, method: str) -> Non
         pytest.skip(str(missing))
 
 
+def test_a_guarantee_is_sought_at_every_whole_number() -> None:
+    # Near 0 the follower answers −2, at 0 anything up to 2, which costs 6; at −1 the value is −5.
+    x, y = cp.Variable(integer=True), cp.Variable(bounds=[-2, 2])
+    follower = Follower(cp.Minimize(-3 * x * y), [], variables=[y])
+    problem = BilevelProblem(cp.Minimize(3 * y - x), [x >= -1, x <= 0], follower)
+    assert agrees(problem.solve("pessimistic"), -5.0)
+    assert problem.status is BilevelStatus.OPTIMAL
+
+
+def test_a_leader_without_a_decision_is_not_told_of_bad_responses() -> None:
+    x, y = cp.Variable(), cp.Variable(bounds=[0, 2])
+    follower = Follower(cp.Minimize(y - x * y), [], variables=[y])
+    problem = BilevelProblem(cp.Minimize(-y), [x >= 1, x <= 0], follower)
+    problem.solve("pessimistic")
+    assert problem.status is BilevelStatus.INFEASIBLE
+
+
 @pytest.mark.parametrize("view", ["optimistic", "pessimistic"])
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_end_as_enumeration_says(seed: int, view: str) -> None:

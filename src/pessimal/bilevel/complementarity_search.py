@@ -336,15 +336,12 @@ class ComplementaritySearch:
     def _branch(self, node: _Node, z: Vector | None, bound: float) -> list[_Node]:
         """Split a node on an integer column or a pair; a leaf that is left is not proved."""
         if z is None:
-            lower, upper = node.lower, node.upper
-            open_integers = np.flatnonzero(upper - lower >= 0.5)
             violation = np.ones(len(node.sides))
         else:
             whole = z[self._integer]
             fraction = np.abs(whole - np.round(whole))
             if fraction.max(initial=0.0) > _INTEGRAL:
                 return self._branch_integer(node, int(fraction.argmax()), whole, bound)
-            open_integers = np.zeros(0, dtype=np.intp)
             violation = self._violation(z)
         free = np.flatnonzero(node.sides == FREE)
         if len(free) > 0:
@@ -352,12 +349,11 @@ class ComplementaritySearch:
             slack_first = z is not None and bool(np.greater(*(part[k] for part in self._parts(z))))
             sides = (NO_MULTIPLIER, NO_SLACK) if slack_first else (NO_SLACK, NO_MULTIPLIER)
             return [self._child(node, bound, pair=(k, side)) for side in sides]
-        if len(open_integers) > 0:
-            k = int(open_integers[0])
-            lower, upper = node.lower[k], node.upper[k]
-            if np.isfinite(lower) and np.isfinite(upper):
-                middle = np.full(len(self._integer), 0.5 * (lower + upper) + 0.25)
-                return self._branch_integer(node, k, middle, bound)
+        # A whole number in the relaxation is none to keep where the leaf at it is empty.
+        width = node.upper - node.lower
+        for k in np.flatnonzero((width >= 0.5) & np.isfinite(width))[:1].tolist():
+            middle = node.lower + 0.5 * width + 0.25
+            return self._branch_integer(node, k, middle, bound)
         self._closed = min(self._closed, bound)
         return []
 

@@ -26,7 +26,7 @@ from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.complementarity_search import Outcome
 from pessimal.bilevel.near_optimal import Tolerance
 from pessimal.bilevel.optimality import Assembly, Columns, Multipliers, add_conditions, squares
-from pessimal.bilevel.optimistic import STATUS, why_infeasible
+from pessimal.bilevel.optimistic import STATUS, has_decisions, why_infeasible
 from pessimal.bilevel.pessimistic import certify_pessimistic, worst_responses
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram
 from pessimal.bilevel.strict_search import StrictSearch
@@ -64,7 +64,7 @@ def solve_faces(program: BilevelProgram, deadline: Deadline, node_limit: float) 
     found = search.run()
     if found.outcome is Outcome.INFEASIBLE:
         status = why_infeasible(program)
-        if status is BilevelStatus.INFEASIBLE:
+        if status is BilevelStatus.INFEASIBLE and has_decisions(program):
             status = BilevelStatus.WORST_UNBOUNDED
         return BilevelSolution(status, bound=math.inf, nodes=found.nodes)
     bound, status = found.bound + program.constant, STATUS[found.outcome]

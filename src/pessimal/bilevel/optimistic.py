@@ -68,13 +68,18 @@ def why_infeasible(program: BilevelProgram) -> BilevelStatus:
 
     Each question is a linear program, without integrality and complementarities.
     """
-    if not _feasible(program, responses=False, multipliers=False):
+    if not has_decisions(program):
         return BilevelStatus.INFEASIBLE
     if not _feasible(program, responses=True, multipliers=False):
         return BilevelStatus.INNER_INFEASIBLE
     if not _feasible(program, responses=True, multipliers=True):
         return BilevelStatus.INNER_UNBOUNDED
     return BilevelStatus.INFEASIBLE
+
+
+def has_decisions(program: BilevelProgram) -> bool:
+    """Whether some x, whole or not, meets the outer constraints without y."""
+    return _feasible(program, responses=False, multipliers=False)
 
 
 def _feasible(program: BilevelProgram, responses: bool, multipliers: bool) -> bool:
