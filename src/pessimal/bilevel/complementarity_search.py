@@ -297,7 +297,7 @@ class ComplementaritySearch:
 
     def _parts(self, z: Vector) -> tuple[Vector, Vector]:
         pairs = self._problem.pairs
-        at = np.append(z, self._problem.program.matrix @ z)
+        at = np.append(z, self._lp.activity(z))
         lower, upper = at - self._lower, self._upper - at
         slack = np.where(pairs.at_upper, upper[pairs.member], lower[pairs.member])
         multiplier = z[pairs.multiplier] / self._unit[pairs.multiplier]
@@ -369,7 +369,7 @@ class ComplementaritySearch:
         pairs, ray = self._problem.pairs, self._lp.ray()
         free = np.flatnonzero(node.sides == FREE)
         if len(free) > 0:
-            along = np.append(ray, self._problem.program.matrix @ ray)
+            along = np.append(ray, self._lp.activity(ray))
             slack = np.where(pairs.at_upper, -1.0, 1.0) * along[pairs.member]
             growth = np.minimum(
                 ray[pairs.multiplier] / self._unit[pairs.multiplier],

@@ -25,6 +25,9 @@ from pessimal.tolerances import REDUCED_COST, ROUNDING
 _WRONG_SIGN = 1e3 * REDUCED_COST
 """Reduced costs larger than this are no rounding."""
 
+_SMALL = 250_000
+"""Matrices with no more entries than this are kept dense."""
+
 
 class End(enum.Enum):
     """How a linear program ended."""
@@ -46,6 +49,8 @@ class NodeProgram(WarmProgram):
 
     def __init__(self, program: LinearProgram) -> None:
         super().__init__(replace(program, integer=np.zeros_like(program.integer)))
+        self._prepare()
+        self._bound, self._n_rows = -np.inf, len(program.row_lower)
         self._rays: Any = self._highs  # whose stubs know of no rays
         self.column_unit, self.row_unit = self._scaled.column, 1.0 / self._scaled.row
 
@@ -69,6 +74,14 @@ class NodeProgram(WarmProgram):
         scaled.row = np.append(scaled.row, unit)
         scaled.row_lower = np.append(scaled.row_lower, lower)
         scaled.row_upper = np.append(scaled.row_upper, np.inf)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Transpose the matrix; for small ones scipy's overhead is most of a product's time."""
+        matrix = self._scaled.matrix
+        small = matrix.shape[0] * matrix.shape[1] <= _SMALL
+        self._transposed: Any = matrix.toarray().T.copy() if small else csr_array(matrix.T)
+        self._sizes: Any = abs(self._transposed)
 
     @property
     def basis(self) -> highspy.HighsBasis:
@@ -102,13 +115,20 @@ class NodeProgram(WarmProgram):
         """Return a direction in which an unbounded program improves for ever."""
         return np.asarray(self._scaled.column * self._rays.getPrimalRay()[2])
 
+    def activity(self, x: Vector) -> Vector:
+        """Return the rows at a point, without those that were added."""
+        scaled, n = self._scaled, self._n_rows
+        return np.asarray((self._transposed.T @ (x / scaled.column))[:n] / scaled.row[:n])
+
     def bound(self) -> float:
-        """Lower bound on the program from the multipliers of the last run."""
-        return self._lagrangian(np.array(self._highs.getSolution().row_dual), self._scaled.cost)
+        """Lower bound on the program from the multipliers of the last run that was optimal."""
+        return self._bound
 
     def _checked(self, status: highspy.HighsModelStatus) -> End:
         if status == _Status.kOptimal:
-            return End.OPTIMAL if np.isfinite(self.bound()) else End.UNKNOWN
+            multipliers = np.array(self._highs.getSolution().row_dual)
+            self._bound = self._lagrangian(multipliers, self._scaled.cost)
+            return End.OPTIMAL if np.isfinite(self._bound) else End.UNKNOWN
         if status == _Status.kInfeasible:
             # A row is violated by any bounds that cross, and HiGHS then has no ray.
             found, ray = self._rays.getDualRay()[1:]
@@ -131,13 +151,13 @@ class NodeProgram(WarmProgram):
         limits = np.where(y > 0.0, scaled.row_lower, scaled.row_upper)
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)
-        reduced = cost - scaled.matrix.T @ y
+        reduced = cost - self._transposed @ y
         at = np.where(reduced > 0.0, scaled.lower, scaled.upper)
         size = 1.0 + np.abs(np.array(self._highs.getSolution().col_value))
         free = ~np.isfinite(at)
         if np.any(np.abs(reduced[free]) > _WRONG_SIGN):
             return -np.inf
         at = np.where(free, -np.sign(reduced) * size, at)
-        terms = np.abs(cost) + abs(scaled.matrix).T @ np.abs(y)
+        terms = np.abs(cost) + self._sizes @ np.abs(y)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ np.abs(at))
         return float(y @ limits + reduced @ at - rounding)

@@ -268,10 +268,12 @@ def _worst_case(
 ) -> _Worst:
     here = decision[: leader.n_outer]
     found = largest(leader, recourse, here, tolerance, deadline)
-    if found is None or found.x is None or found.y is None:
-        if found is not None and found.status is BilevelStatus.UNBOUNDED:
-            return _Worst(math.inf, status=BilevelStatus.WORST_UNBOUNDED)
+    if found is None:
         return _Worst(math.inf)
+    if found.x is None or found.y is None:
+        unbounded = found.status is BilevelStatus.UNBOUNDED
+        status = BilevelStatus.WORST_UNBOUNDED if unbounded else found.status
+        return _Worst(math.inf, status=status)
     x = np.zeros(program.n_outer)
     x[~recourse.columns], x[recourse.columns] = here, found.y
     value = program.objective(x, found.x)
