@@ -7,8 +7,10 @@ from typing import Any
 import highspy
 import numpy as np
 import pytest
+from catalogue import CATALOGUE
 from scipy.sparse import csr_array, random_array
 
+from pessimal.bilevel import BilevelStatus, solve_program
 from pessimal.bilevel.exchange import ExchangedProgram, read_pair, write_pair
 from pessimal.bilevel.mps import LinearModel, mps_text, read_mps
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
@@ -173,6 +175,17 @@ def test_what_is_written_reads_back_unchanged(tmp_path: Path, dialect: Any) -> N
             assert np.array_equal(
                 getattr(ours.followers[0], part), getattr(theirs.followers[0], part)
             )
+
+
+@pytest.mark.parametrize("dialect", ["names", "indices"])
+def test_a_published_problem_has_the_same_optimum_in_files(tmp_path: Path, dialect: Any) -> None:
+    published = next(p for p in CATALOGUE if p.name == "savard_1989")
+    written = ExchangedProgram.of(published.build().program())
+    files = tmp_path / "a.mps", tmp_path / "a.aux"
+    write_pair(written, *files, dialect=dialect)
+    solution = solve_program(read_pair(*files).program)
+    assert solution.status is BilevelStatus.OPTIMAL
+    assert solution.value == pytest.approx(published.optimistic)
 
 
 def in_highs(path: Path) -> Any:
@@ -357,7 +370,10 @@ def test_what_the_files_cannot_hold_is_refused(pair: tuple[Path, Path]) -> None:
     priced = replace(read.program, price=csr_array(np.ones((1, 1))))
     curved = replace(read.program, outer_curvature=csr_array(np.ones((1, 1))))
     two = replace(read.program, followers=read.program.followers * 2)
-    for program, reason in ((priced, "products"), (curved, "quadratic"), (two, "2 followers")):
+    follower = replace(read.program.followers[0], constant=1.0)
+    shifted = replace(read.program, followers=(follower,))
+    refused = {"products": priced, "quadratic": curved, "2 followers": two, "a constant": shifted}
+    for reason, program in refused.items():
         with pytest.raises(InvalidInputError, match=reason):
             write_pair(replace(read, program=program), *pair)
     with pytest.raises(InvalidInputError, match="'a b' cannot be a name"):

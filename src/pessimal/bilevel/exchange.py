@@ -48,6 +48,12 @@ class ExchangedProgram:
     maximise: bool = False
     name: str = ""
 
+    @classmethod
+    def of(cls, program: BilevelProgram) -> ExchangedProgram:
+        """Name the variables of a program x0, x1, … and y0, y1, …; see `BilevelProblem.program`."""
+        outer = tuple(f"x{i}" for i in range(program.n_outer))
+        return cls(program, outer, tuple(f"y{i}" for i in range(program.n_inner)))
+
 
 @dataclass
 class _Lower:
