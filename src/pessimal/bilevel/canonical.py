@@ -150,6 +150,8 @@ def canonicalise(
 
     zeros = {p.id: np.zeros(p.shape) for p in data.parameters}
     P, q, d, A, b = data.apply_parameters(zeros, quad_obj=True)
+    if not all(np.isfinite(part).all() for part in (P.data, q, A.data, b)):
+        refuse(objective, where, "or a constraint that holds infinite numbers")
     prices, slopes, right_hand_sides = [], [], []
     for parameter in parameters:
         for k in range(parameter.size):
@@ -218,7 +220,9 @@ def _reduce(objective: Any, constraints: Sequence[Any]) -> Any:
     for parameter in problem.parameters():
         parameter.value = np.zeros(parameter.shape)
     try:
-        return problem.get_problem_data(cp.OSQP, enforce_dpp=True)[0]["param_prob"]
+        # CVXPY multiplies infinite bounds by 0 when it asks for the signs of expressions.
+        with np.errstate(invalid="ignore"):
+            return problem.get_problem_data(cp.OSQP, enforce_dpp=True)[0]["param_prob"]
     except cp.error.SolverError as error:
         refuse(objective, "a level", f"which CVXPY cannot write with linear rows ({error})")
 
