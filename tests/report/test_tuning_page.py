@@ -37,7 +37,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, obje
 
 def test_the_page_leads_with_the_guarantee(tuned: tuple[str, dict[str, object]]) -> None:
     page, content = tuned
-    assert f'<p class="lead">{escape(str(content["guarantee"]))}</p>' in page
+    assert f'<p class="lead proved">{escape(str(content["guarantee"]))}</p>' in page
 
 
 def test_the_page_holds_every_part_and_the_notes(tuned: tuple[str, dict[str, object]]) -> None:

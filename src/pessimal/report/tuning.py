@@ -20,16 +20,16 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
         guaranteed,
         *_comparison(run),
         *others,
-        _limits(run),
+        *_limits(run),
         _certificate(run),
         Section("Rows and columns", (words.rows_used(run), *run.notes)),
         computed(run.audit, {"data": data, **run.model.facts}),
     ]
     title = f"{run.settings.view.capitalize()} tuning on {data}"
-    write_page(path, title, run.model.guarantee, sections)
+    write_page(path, title, run.model.guarantee, sections, "proved")
 
 
-def _limits(run: TuningRun) -> Section:
+def _limits(run: TuningRun) -> list[Section]:
     note = (
         "The tuned box limits the weight of every standardised feature. Inside it lie the model "
         "that predicts, trained on all rows that were not held out, and the best and the worst on "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pessimal.auditing.report import rounded_up
+from pessimal.auditing.text import rounded
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.workflows.tune import Comparison, TuningRun
@@ -57,7 +57,7 @@ def guarantee_table(run: TuningRun) -> Rows:
     report = run.audit
     n = report.n_val
     best, worst, errors = report.best_loss, report.worst_loss, report.worst_error
-    largest = rounded_up(worst.bound)
+    largest = rounded(worst.bound, 4, 1.0)
     disagree, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
     exact = best.value - best.bound <= OPTIMAL_GAP
     least = "exact" if exact else f"at least {best.bound:.4f}"
