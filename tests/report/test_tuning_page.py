@@ -29,7 +29,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, obje
     data = messy_file(folder)
     ended = run_command(
         *("tune", data, "--target", "diagnosis", "--test-size", "0.8", "--json"),
-        *("--report", folder / "page.html"),
+        *("--model", "svc-box", "--report", folder / "page.html"),
     )
     assert ended.code == 0, ended.err
     return (folder / "page.html").read_text("utf-8"), json.loads(ended.out)

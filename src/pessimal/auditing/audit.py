@@ -267,14 +267,14 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
         notes=(
             *audited.notes,
             *(_training_notes(members.trained) if members.proves else ()),
-            *(_tie_notes(known, names.classes) if members.proves and names.classes else ()),
+            *(_tie_notes(known) if members.proves and names.classes else ()),
             *known.warned,
             *ended.notes,
         ),
     )
 
 
-def _tie_notes(known: Extremes, classes: tuple[Any, ...]) -> tuple[str, ...]:
+def _tie_notes(known: Extremes) -> tuple[str, ...]:
     """Say so if the model of least error owes some of it to scores of 0."""
     scores = known.best_error.model.decision_function(known.X)
     ties = int(np.sum(np.abs(scores) <= STRICT))
@@ -282,8 +282,8 @@ def _tie_notes(known: Extremes, classes: tuple[Any, ...]) -> tuple[str, ...]:
         return ()
     return (
         f"The model of least error gives {ties} of {len(scores)} validation points a score of 0. "
-        "That is on neither side and counts as no error in this audit; a prediction would say "
-        f"{classes[0]!s}.",
+        "That is on neither side and counts as no error in this audit; a prediction takes it for "
+        "negative.",
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from pessimal.auditing.extremes import ERROR, Extremes, Judged
+from pessimal.errors import LearntByHeartWarning
 from pessimal.limits import Deadline
 from pessimal.near_optimal.base import Extreme
 from pessimal.near_optimal.retrained.judging import losses, margins
@@ -148,7 +149,7 @@ class RefitExtremes(Extremes):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = question(time_limit=deadline)
-        told = [f"{warning.message}." for warning in caught if warning.category is UserWarning]
+        told = [f"{w.message}." for w in caught if w.category is LearntByHeartWarning]
         self.warned = tuple(dict.fromkeys((*self.warned, *told)))
         attained = getattr(self.judge(found.model), MEASURES[name])
         if math.isclose(attained, found.value, rel_tol=ATTAINED, abs_tol=ATTAINED):

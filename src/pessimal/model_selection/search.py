@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone, is_classifier
@@ -108,6 +109,8 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         As in `GridSearchCV`.
     best_score_ : float
         The mean worst score of the chosen candidate, or its mean test score, by `criterion`.
+    stopped_ : str
+        What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
 
     Notes
     -----
@@ -263,6 +266,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
             refit_metric = self.refit
         if self.criterion == "worst" and not stopped:
             stopped = self._tighten(folds, parallel, worst, deadline)
+        self.stopped_ = stopped
         if stopped:
             warnings.warn(
                 f"{type(self).__name__} was stopped by {stopped}; the best so far is returned, "
@@ -329,15 +333,19 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         stopped = ""
 
         def tasks() -> Iterator[Any]:
-            for c, k in places:
+            for place, (c, k) in enumerate(places):
                 if deadline.over and c > 0:
                     return
-                yield delayed(folds.evaluate)(c, k, max(AT_ONCE, deadline.left))
+                # One fold must not take the time of those after it.
+                share = min(1.0, effective_n_jobs(self.n_jobs) / (len(places) - place))
+                yield delayed(folds.evaluate)(c, k, max(AT_ONCE, share * deadline.left))
 
         try:
             for (outcome, found), (c, k) in zip(parallel(tasks()), places, strict=False):
                 out.append(outcome)
                 worst.set(c, k, found)
+                if found.cut:
+                    stopped = "time_limit"
         except KeyboardInterrupt:
             if len(out) < n_splits:
                 raise
@@ -389,11 +397,12 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Found:
-    """The worst score of one candidate on one fold."""
+    """The worst score of one candidate on one fold; whether time cut the search for refits."""
 
     found: float = np.nan
     bound: float = np.nan
     proves: bool = True
+    cut: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -492,9 +501,10 @@ class Folds:
         X_test, y_test = _safe_split(estimator, self.X, self.y, test, train)
         weight = None if self.weight is None else np.asarray(self.weight)[train]
         task = self.worst_case
+        deadline = Deadline.after(seconds)
         try:
             worst, members = task.of(
-                estimator, X, y, X_test, y_test, weight, seconds, coarse=coarse
+                estimator, X, y, X_test, y_test, weight, deadline, coarse=coarse
             )
         except Exception as error:
             if self.error_score == "raise":
@@ -506,7 +516,7 @@ class Folds:
             )
             return Found(self.error_score, self.error_score)
         bounds = task.score(worst.value, members), task.score(worst.upper_bound, members)
-        return Found(*bounds, members.proves)
+        return Found(*bounds, members.proves, cut=not members.proves and deadline.over)
 
 
 def _weights(estimator: Any, fit_params: dict[str, Any]) -> Any:

@@ -254,10 +254,14 @@ def coefficients(
     return [Section("Coefficients", (note,) if note else (), parts)]
 
 
-def computed(report: AuditReport, facts: Mapping[str, object]) -> Section:
-    """Say how the numbers of a page were computed."""
+def computed(report: AuditReport | None, facts: Mapping[str, object]) -> Section:
+    """Say how the numbers of a page were computed, and those of its audit if there is one."""
     rows = {**facts, **describe_environment()}
     frame = pd.DataFrame({"item": list(rows), "value": pd.Series(rows.values(), dtype=object)})
-    text = _HOW["refits" if not report.proves else "training" if report.box is None else "box"]
+    text: tuple[str, ...] = ()
+    if report is not None:
+        text = (
+            _HOW["refits" if not report.proves else "training" if report.box is None else "box"],
+        )
     versions = Table("computed", "Settings and versions.", frame)
-    return Section("How it was computed", (text,), (versions,))
+    return Section("How it was computed", text, (versions,))
