@@ -251,4 +251,5 @@ def test_a_model_tuned_in_groups_of_features_can_be_read_again(tmp_path: Path) -
     write_model(run.model, tmp_path / "model.json")
     read = read_model(tmp_path / "model.json")
     assert read.facts == run.model.facts
+    assert read.box is not None
     assert [len({read.box[j] for j in group}) for group in groups] == [1, 1]

@@ -115,7 +115,7 @@ def affordable(table: Labelled, kind: ModelKind, seed: int) -> Labelled:
     n = len(table.y)
     if kind.linear or n <= MOST_ROWS:
         return table
-    _, drawn = draw_rows(table, MOST_ROWS / n, seed)
+    _, drawn = draw_rows(table, (MOST_ROWS - 0.5) / n, seed)  # a share is rounded up
     note = f"Rows drawn, since a {kind.title} is trained hundreds of times: {len(drawn)} of {n}."
     return replace(
         table, columns=table.columns.iloc[drawn], y=table.y[drawn], notes=(*table.notes, note)

@@ -69,7 +69,7 @@ def choice(run: SearchRun) -> list[str]:
     ]
     if usual is not chosen:
         told[0] += f" Ordinary tuning takes {usual.value:g}."
-    if chosen.worst_bound is not None:
+    if chosen.worst_bound is not None and not run.stopped_by:
         told.append("Bounds that could not change the choice are left coarse.")
     if any(candidate.worst_found < candidate.loss for candidate in run.candidates):
         told.append(
