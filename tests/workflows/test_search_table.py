@@ -246,6 +246,19 @@ def test_options_of_the_box_mean_the_box_and_are_refused_for_others() -> None:
     assert "--box belongs to --model svc-box." in ended.err
 
 
+def test_a_model_that_says_the_same_of_every_row_is_called_so() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "y": ["no"] * 50 + ["yes"] * 10})
+    settings = SearchSettings(model="ridge", test_size=0.5, time_limit=HOUR)
+    run = search_table(with_labels(Source("noise", frame), "y"), settings)
+    assert search_words.majority(run) == [
+        "To say the more frequent class of every row is right on 25 of 30.",
+        "The tuned model says no of each of these rows.",
+    ]
+    assert run.comparison is not None
+    assert run.comparison.n_right == 25
+
+
 def test_a_class_of_two_rows_has_two_folds() -> None:
     frame = messy_table(40)
     frame["diagnosis"] = ["ill"] * 2 + ["well"] * 38

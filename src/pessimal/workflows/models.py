@@ -48,8 +48,9 @@ class ModelKind:
     n_folds: int = 5
 
     def pipeline(self, seed: int) -> Pipeline:
-        """Return one that standardises first, on the rows it is fitted to."""
-        return make_pipeline(StandardScaler(), self.make(seed))
+        """Return the first candidate; it standardises on the rows it is fitted to."""
+        first = self.make(seed).set_params(**{self.parameter: self.values[0]})
+        return make_pipeline(StandardScaler(), first)
 
     def grid(self, pipeline: Pipeline) -> list[dict[str, list[float]]]:
         """Return the candidates, as a search wants them."""
@@ -81,7 +82,7 @@ MODELS: dict[str, ModelKind] = {
     ),
     "forest": ModelKind(
         "random forest",
-        lambda seed: RandomForestClassifier(random_state=seed),
+        lambda seed: RandomForestClassifier(50, random_state=seed),
         "min_samples_leaf",
         (5, 20, 1),
         "log",
