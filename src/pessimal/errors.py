@@ -41,3 +41,7 @@ def import_extra(module: str, extra: str) -> ModuleType:
             f"{module} is not installed; it comes with the extra '{extra}': "
             f"pip install 'pessimal[{extra}]'"
         ) from error
+
+
+class LearntByHeartWarning(UserWarning):
+    """An estimator fits wrong labels at no cost, so its training loss means little."""

@@ -40,8 +40,8 @@ def fitted_best(model: Any) -> Any:
     return model.best_estimator_
 
 
-def read_linear_model(model: Any) -> LinearModel:
-    """Take the coefficients, intercept and classes out of a fitted linear classifier."""
+def require_fitted(model: Any) -> str:
+    """Refuse what is not a fitted estimator; return its name."""
     name = type(model).__name__
     try:
         check_is_fitted(model)
@@ -51,6 +51,12 @@ def read_linear_model(model: Any) -> LinearModel:
         raise InvalidInputError(
             f"model is a {name}; pass a fitted linear classifier such as LogisticRegression"
         ) from None
+    return name
+
+
+def read_linear_model(model: Any) -> LinearModel:
+    """Take the coefficients, intercept and classes out of a fitted linear classifier."""
+    name = require_fitted(model)
     parts = [getattr(model, part, None) for part in ("coef_", "intercept_", "classes_")]
     if any(part is None for part in parts):
         raise InvalidInputError(

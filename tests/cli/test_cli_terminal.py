@@ -69,7 +69,8 @@ def test_a_narrow_terminal_folds_and_loses_nothing() -> None:
 def test_ctrl_c_keeps_the_best_model_and_says_so(tmp_path: Path) -> None:
     out = tmp_path / "model.json"
     # Too large to be proved before the first line of progress, a second after the start.
-    arguments = ("tune", "diabetes", "--test-size", "0.8", "--epsilon", "0.4")
+    box = ("--model", "svc-box", "--epsilon", "0.4")
+    arguments = ("tune", "diabetes", "--test-size", "0.8", *box)
     with subprocess.Popen(
         [*PROGRAM, *arguments, "--time-limit", "600", "--out", str(out)],
         stdout=subprocess.PIPE,
@@ -98,7 +99,10 @@ def test_ctrl_c_before_there_is_a_model_is_said_in_one_line(tmp_path: Path) -> N
         "from pessimal.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script, "tune", "cancer", "--out", str(tmp_path / "model.json")],
+        [
+            *(sys.executable, "-c", script, "tune", "cancer", "--model", "svc-box"),
+            *("--out", str(tmp_path / "model.json")),
+        ],
         capture_output=True,
         text=True,
         check=False,

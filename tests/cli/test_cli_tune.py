@@ -16,7 +16,7 @@ from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.tabular import complete_rows, draw_rows, make_column_encoder, read_source, with_labels
 from pessimal.workflows import Settings, read_model, tune_table, write_model
 
-SETTINGS = ("--target", "diagnosis", "--test-size", "0.8")
+SETTINGS = ("--target", "diagnosis", "--test-size", "0.8", "--model", "svc-box")
 EXACTLY = ("--test-size", "0.95", "--inner", "exact")
 
 
@@ -159,7 +159,8 @@ def test_names_that_look_like_markup_or_terminal_codes_are_printed_as_they_are(
 def test_out_of_time_the_exit_code_is_3_and_the_model_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "model.json"
     ended = run_command(
-        "tune", "diabetes", "--test-size", "0.85", "--time-limit", "1e-6", "--out", out
+        *("tune", "diabetes", "--model", "svc-box", "--test-size", "0.85"),
+        *("--time-limit", "1e-6", "--out", out),
     )
     assert ended.code == 3
     assert "The search stopped at the time limit" in ended.out
@@ -250,4 +251,5 @@ def test_a_model_tuned_in_groups_of_features_can_be_read_again(tmp_path: Path) -
     write_model(run.model, tmp_path / "model.json")
     read = read_model(tmp_path / "model.json")
     assert read.facts == run.model.facts
+    assert read.box is not None
     assert [len({read.box[j] for j in group}) for group in groups] == [1, 1]

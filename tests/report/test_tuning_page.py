@@ -29,7 +29,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, obje
     data = messy_file(folder)
     ended = run_command(
         *("tune", data, "--target", "diagnosis", "--test-size", "0.8", "--json"),
-        *("--report", folder / "page.html"),
+        *("--model", "svc-box", "--report", folder / "page.html"),
     )
     assert ended.code == 0, ended.err
     return (folder / "page.html").read_text("utf-8"), json.loads(ended.out)
@@ -37,7 +37,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, obje
 
 def test_the_page_leads_with_the_guarantee(tuned: tuple[str, dict[str, object]]) -> None:
     page, content = tuned
-    assert f'<p class="lead">{escape(str(content["guarantee"]))}</p>' in page
+    assert f'<p class="lead proved">{escape(str(content["guarantee"]))}</p>' in page
 
 
 def test_the_page_holds_every_part_and_the_notes(tuned: tuple[str, dict[str, object]]) -> None:

@@ -1,15 +1,16 @@
-"""The two entry points of the audit: data with a box, and a fitted classifier.
+"""The two entry points of the audit: data with a box, and a fitted estimator.
 
 All models that train about as well as the best are audited together: the near-optimal set
 ``Ψ = {(coef, intercept): L_T ≤ (1 + ε)·L_T* + δ}``, with ``L_T`` what training minimises and
 ``L_T*`` its least value. Of a box, that is the mean hinge loss of models with ``|coef_j| ≤ box_j``;
-of a classifier whose training problem is known, its own objective.
+of an estimator whose training problem is known, its own objective. Of any other estimator those
+models are audited that training it again finds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -18,16 +19,23 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from pessimal.auditing.clock import Clock
-from pessimal.auditing.extremes import ERROR, Extremes
+from pessimal.auditing.extremes import Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
-from pessimal.auditing.tables import Study, read_study, through_steps
-from pessimal.auditing.training import EPSILONS, Training, models_like, name_of, require_known
+from pessimal.auditing.tables import read_study, through_steps
+from pessimal.auditing.training import (
+    EPSILONS,
+    Audited,
+    Training,
+    models_like,
+    name_of,
+    require_known,
+)
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.fitted import LinearModel, fitted_best, read_linear_model
+from pessimal.fitted import fitted_best, require_fitted
 from pessimal.interrupts import deferred_interrupts
-from pessimal.labels import Classes, two_classes
+from pessimal.labels import two_classes
 from pessimal.limits import Deadline
-from pessimal.near_optimal import BoxSet, Extreme, NearOptimalSet
+from pessimal.near_optimal import BoxSet, Extreme, Linear
 from pessimal.problem import Budget
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
 
@@ -96,9 +104,11 @@ wrong on your validation data.
         clock.begin("training")
         members = BoxSet(study.problem, limits, budget, deadline=clock.after(0.5))
         clock.trained()
-        best = members.trained
-        reference = LinearModel(best.coef, best.intercept, study.classes, "a training optimum")
-        return _report(study, members, reference, grid, clock)
+        val = study.problem.X_val, study.problem.y_val
+        audited = Audited(
+            study, members, *val, members.trained.model, "a training optimum", EPSILONS
+        )
+        return _report(audited, grid, clock)
 
 
 def audit_estimator(
@@ -113,27 +123,33 @@ def audit_estimator(
     verbose: bool = False,
     training: Training = "own",
 ) -> AuditReport:
-    """Audit a fitted linear classifier, together with all models that train about as well.
+    """Audit a fitted classifier or regressor, together with models that train about as well.
 
-    How well a model trains is measured by what the classifier itself minimises, penalty and class
+    How well a model trains is measured by what the estimator itself minimises, penalty and class
     weights included: log loss for LogisticRegression, squared hinge loss for LinearSVC, squared
-    loss for RidgeClassifier. On the validation data models are judged by the same loss, without
-    penalty and weights, and by errors.
+    loss for RidgeClassifier, Ridge and LinearRegression. All models that train about as well are
+    audited, and what none of them passes is *proved*. On the validation data they are judged by
+    the same loss, without penalty and weights, and by errors.
+
+    Any other estimator, a forest, boosting, nearest neighbours, or more than two classes, is
+    trained again and again, and the refits are audited that train about as well, by log loss where
+    there are probabilities. What they do is *found*: there may be worse ones, and no bound is
+    given.
 
     Parameters
     ----------
     model : estimator
-        Fitted LogisticRegression, LinearSVC, RidgeClassifier, SGDClassifier or another linear
-        classifier of two classes; or a Pipeline that ends in one, whose earlier steps are applied
-        to the data. Coefficients and scores are then in the units of the last step. Of a fitted
-        search such as GridSearchCV the ``best_estimator_`` is audited.
+        A fitted classifier or regressor; or a Pipeline that ends in one, whose earlier steps are
+        applied to the data and stay as they are. Coefficients and scores are then in the units of
+        the last step. Of a fitted search such as GridSearchCV the ``best_estimator_`` is audited.
     X_train, y_train, X_val, y_val
         As in `audit`, the training data being those the model was fitted to; the classes are those
         of the model.
     epsilon : float, optional
         A model counts when what training minimises is at most ``(1 + epsilon)·least + delta``, with
         delta what the audited model misses of the least, so that it counts itself. By default 0.05,
-        within 5 % of the least, since one model alone has the least; and 0 for a hinge box.
+        within 5 % of the least, since one model alone has the least; and 0 for a hinge box. Of
+        refits the least is the least that was seen.
     epsilons : iterable of float, optional
         Where to compute the curves against ε; by default 0, 0.01, 0.02, 0.05 and 0.1, and in a
         hinge box as in `audit`. `epsilon` itself is added.
@@ -142,9 +158,9 @@ def audit_estimator(
     training : {"own", "hinge box"}, default="own"
         What a model is trained to minimise: "own" is the objective of the audited model. "hinge
         box" is the mean hinge loss of models whose coefficients are no larger than ``|coef_|`` of
-        the audited one, feature by feature. It is taken, too, where the model's own training is not
-        one of those known, such as that of SGDClassifier or of an l1 penalty; the notes of the
-        report then say why.
+        the audited one, feature by feature. It is taken, too, for a linear classifier of two
+        classes whose own training is not one of those known, such as that of SGDClassifier or of an
+        l1 penalty; the notes of the report then say why.
 
     Returns
     -------
@@ -158,28 +174,25 @@ def audit_estimator(
     >>> report = audit_estimator(LogisticRegression().fit(X, y), X, y, [[0.5]], ["yes"])
     >>> report.best_loss.value <= report.reference.loss <= report.worst_loss.value
     True
-    >>> report.loss, report.budget.epsilon
-    ('log', 0.05)
+    >>> report.loss, report.budget.epsilon, report.proves
+    ('log', 0.05, True)
     """
     require_known(training)
     model = fitted_best(model)
     if isinstance(model, Pipeline):
-        linear = read_linear_model(model[-1])
+        require_fitted(model[-1])
         X_train, X_val = through_steps(model, X_train), through_steps(model, X_val)
         model = model[-1]
-    else:
-        linear = read_linear_model(model)
-    study = read_study(X_train, y_train, X_val, y_val, linear.classes)
     if epsilon is not None:
         _require_non_negative("epsilon", epsilon)
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
-        audited = models_like(model, linear, study, epsilon, training, clock.after(0.5))
+        rows = X_train, y_train, X_val, y_val
+        audited = models_like(model, rows, epsilon, training, clock.after(0.5))
         clock.trained()
-        members = audited.members
-        named = replace(linear, name=f"the audited {linear.name}")
-        grid = _grid(audited.epsilons if epsilons is None else epsilons, members.budget.epsilon)
-        return _report(audited.study, members, named, grid, clock, *audited.notes)
+        used = audited.members.budget.epsilon
+        grid = _grid(audited.epsilons if epsilons is None else epsilons, used)
+        return _report(audited, grid, clock)
 
 
 def _training_notes(trained: Extreme) -> tuple[str, ...]:
@@ -193,18 +206,12 @@ def _training_notes(trained: Extreme) -> tuple[str, ...]:
     )
 
 
-def _report(
-    study: Study,
-    members: NearOptimalSet,
-    model: LinearModel,
-    grid: list[float],
-    clock: Clock,
-    *notes: str,
-) -> AuditReport:
-    problem, least = study.problem, members.trained.value
-    known = Extremes(members, problem.X_val, problem.y_val, grid, model)
-    ended = _refine(known, clock)
+def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
+    names, members, model = audited.names, audited.members, audited.reference
+    known = audited.extremes(grid)
+    ended = _refine(known, clock, errors=bool(names.classes))
     box = members.box if isinstance(members, BoxSet) else None
+    least = members.trained.value
     if least <= OPTIMAL_GAP and any(grid):
         ended.notes += (
             "The training data can be fitted without loss in this box, so a relative budget "
@@ -213,15 +220,16 @@ def _report(
             else "The training data can be fitted almost without loss, so a relative budget "
             "(epsilon) allows next to nothing; near_optimal_set takes an absolute one (delta).",
         )
-    scores = model.decision_function(problem.X_val)
+    reference, unknown = known.judge(model), Extreme(np.nan, np.nan, np.nan, model)
     losses = [end.known() for end in known.worst_loss]
-    errors = [end.known() for end in known.worst_error]
+    # A regressor makes no errors that could be counted.
+    errors = [end.known() if names.classes else unknown for end in known.worst_error]
     return AuditReport(
         best_loss=known.best_loss[known.here].known(),
         worst_loss=losses[known.here],
-        best_error=known.best_error.known(),
+        best_error=known.best_error.known() if names.classes else unknown,
         worst_error=errors[known.here],
-        discrepancy=known.discrepancy.known(),
+        discrepancy=known.discrepancy.known() if names.classes else unknown,
         score_low=known.low,
         score_high=known.high,
         found_low=known.found_low,
@@ -235,35 +243,38 @@ def _report(
             worst_error_bound=np.array([end.bound for end in errors]),
         ),
         reference=ReferenceModel(
-            name=model.name,
-            coef=model.coef,
-            intercept=model.intercept,
+            name=audited.name,
+            coef=model.coef if isinstance(model, Linear) else np.zeros(0),
+            intercept=model.intercept if isinstance(model, Linear) else np.nan,
             train_loss=members.train_loss(model),
-            loss=float(problem.val_weight @ members.loss.of_scores(problem.y_val, scores)),
-            error=ERROR.mean(problem.y_val * scores, problem.val_weight),
-            scores=scores,
+            loss=reference.loss,
+            error=reference.error if names.classes else np.nan,
+            scores=reference.scores,
         ),
         least_train_loss=least,
         train_limit=members.limit,
         budget=members.budget,
         loss=name_of(members.loss),
         box=box,
-        n_train=problem.n_train,
-        classes=study.classes,
-        labels=study.labels,
-        feature_names=study.feature_names,
-        index=study.index,
+        n_train=names.n_train,
+        classes=names.classes,
+        labels=names.labels,
+        feature_names=names.feature_names,
+        index=names.index,
         stopped=ended.early,
+        proves=members.proves,
+        said=known.said,
         notes=(
-            *notes,
-            *_training_notes(members.trained),
-            *_tie_notes(known, study.classes),
+            *audited.notes,
+            *(_training_notes(members.trained) if members.proves else ()),
+            *(_tie_notes(known) if members.proves and names.classes else ()),
+            *known.warned,
             *ended.notes,
         ),
     )
 
 
-def _tie_notes(known: Extremes, classes: Classes) -> tuple[str, ...]:
+def _tie_notes(known: Extremes) -> tuple[str, ...]:
     """Say so if the model of least error owes some of it to scores of 0."""
     scores = known.best_error.model.decision_function(known.X)
     ties = int(np.sum(np.abs(scores) <= STRICT))
@@ -271,8 +282,8 @@ def _tie_notes(known: Extremes, classes: Classes) -> tuple[str, ...]:
         return ()
     return (
         f"The model of least error gives {ties} of {len(scores)} validation points a score of 0. "
-        "That is on neither side and counts as no error in this audit; a prediction would say "
-        f"{classes[0]!s}.",
+        "That is on neither side and counts as no error in this audit; a prediction takes it for "
+        "negative.",
     )
 
 
@@ -284,7 +295,7 @@ class _Ended:
     notes: tuple[str, ...] = ()
 
 
-def _refine(known: Extremes, clock: Clock) -> _Ended:
+def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
     """Improve what is known, the most important first, until all is known or time is up."""
     ended = _Ended()
     others = [k for k in range(len(known.sets)) if k != known.here]
@@ -300,6 +311,8 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
             (f"worst loss {at}", partial(known.find_worst_loss, k)),
             (f"worst error {at}", partial(known.find_worst_error, k)),
         ]
+    if not errors:
+        searches = [search for search in searches if search[0].startswith("worst loss")]
     cause = "Time ran out"
     try:
         with deferred_interrupts() as interrupts:
@@ -325,7 +338,11 @@ def _refine(known: Extremes, clock: Clock) -> _Ended:
     except KeyboardInterrupt:
         cause = "Ctrl-C came"
         ended.early = True
-    known.bound_by_ranges()
+    known.finish()
+    if not known.members.proves:
+        if ended.early:
+            ended.notes += (f"{cause} before every search had ended; a longer one may find more.",)
+        return ended
     n, unasked = len(known.y), int(np.sum(~known.asked))
     bounded = int(np.sum(known.asked & ~known.reached))
     ended.early |= unasked > 0

@@ -15,12 +15,13 @@ SECONDS_BETWEEN_LINES = 1.0
 class Clock:
     """Shares what is left of a time limit among the steps still to come.
 
-    As a context manager it writes what the audit is at to standard error, once a second, if asked
-    to; a quick audit writes nothing.
+    As a context manager it writes what the audit, or what it is named for, is at to standard error,
+    once a second, if asked to; a quick one writes nothing.
     """
 
-    def __init__(self, seconds: float | None, verbose: bool = False) -> None:
+    def __init__(self, seconds: float | None, verbose: bool = False, name: str = "audit") -> None:
         seconds = read_time_limit(seconds)
+        self._name = name
         self._begun = time.perf_counter()
         self._deadline = Deadline.after(seconds)
         self._program = 0.0
@@ -57,5 +58,5 @@ class Clock:
     def _tell(self) -> None:
         while not self._ended.wait(SECONDS_BETWEEN_LINES):
             seconds = time.perf_counter() - self._begun
-            sys.stderr.write(f"audit: {self._at}, {seconds:.0f} s\n")
+            sys.stderr.write(f"{self._name}: {self._at}, {seconds:.0f} s\n")
             sys.stderr.flush()

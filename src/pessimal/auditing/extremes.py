@@ -13,13 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from pessimal.limits import Deadline
 from pessimal.losses import Loss, ZeroOne
 from pessimal.near_optimal.base import Extreme, Model, NearOptimalSet
-from pessimal.problem import Mask, Matrix, Vector
+from pessimal.problem import Mask, Vector
 from pessimal.tolerances import STRICT
 
 ERROR = ZeroOne()
@@ -55,6 +56,16 @@ class End:
         return Extreme(self.value, min(self.value, bound), max(self.value, bound), self.model)
 
 
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a model attains: its scores, loss, error, and share of labels unlike the reference's."""
+
+    scores: Vector
+    loss: float
+    error: float
+    changed: float
+
+
 class Extremes:
     """What is known of a near-optimal set, and of the ends of its losses at other ε.
 
@@ -74,40 +85,75 @@ class Extremes:
         No member gives a validation point a score beyond.
     found_low, found_high : ndarray of shape (n,)
         Least and largest score among the members found.
+    said : ndarray of bool of shape (n, n_classes) or None
+        Classes that members found give to points; None where the signs of scores say it.
+    warned : tuple of str
+        What the set warned of.
     asked : ndarray of bool of shape (n,)
         Points whose range the set has been asked for, and answered in time.
     solved : ndarray of bool of shape (n,)
         Points whose range is known exactly, which not every kind of set can say.
     """
 
+    said: Any = None
+    warned: tuple[str, ...] = ()
+
     def __init__(
-        self, members: NearOptimalSet, X: Matrix, y: Vector, grid: list[float], reference: Model
+        self, members: NearOptimalSet, X: Any, y: Any, grid: list[float], reference: Model
     ) -> None:
         self.X, self.y = X, y
         self.weight = np.full(len(y), 1.0 / len(y))
         budget = members.budget
         self.sets = [members.with_budget(replace(budget, epsilon=epsilon)) for epsilon in grid]
         self.here = grid.index(budget.epsilon)
-        scores = reference.decision_function(X)
-        self.predicted = np.where(scores > 0.0, 1.0, -1.0)
-        self.found_low, self.found_high = scores.copy(), scores.copy()
+        self.reference = reference
         self.asked = np.zeros(len(y), dtype=np.bool_)
         self.solved = np.zeros(len(y), dtype=np.bool_)
+        self.low, self.high = np.full(len(y), -np.inf), np.full(len(y), np.inf)
+        self._begin()
+        self._meet(0, members.trained.model)
+        self._bound_at_once()
+
+    def _begin(self) -> None:
+        """Know of the reference alone."""
 
         def end(side: float) -> End:
-            return End(side, -side * math.inf, side * math.inf, reference)
+            return End(side, -side * math.inf, side * math.inf, self.reference)
 
-        self.best_loss = [end(-1.0) for _ in grid]
-        self.worst_loss = [end(1.0) for _ in grid]
-        self.worst_error = [end(1.0) for _ in grid]
+        self.best_loss = [end(-1.0) for _ in self.sets]
+        self.worst_loss = [end(1.0) for _ in self.sets]
+        self.worst_error = [end(1.0) for _ in self.sets]
         self.best_error, self.discrepancy = end(-1.0), end(1.0)
-        self._meet(0, reference)
-        self._meet(0, members.trained.model)
-        for k in reversed(range(len(grid))):
-            coarse = self.sets[k].score_range(X, time_limit=Deadline.after(-1.0))
+        scores = self.scores(self.reference)
+        self.found_low, self.found_high = scores.copy(), scores.copy()
+        self.predicted = self._predicted(self.reference)
+        self._meet(0, self.reference)
+
+    def _bound_at_once(self) -> None:
+        """Bound everything by what costs nothing."""
+        for k in reversed(range(len(self.sets))):
+            coarse = self.sets[k].score_range(self.X, time_limit=Deadline.after(-1.0))
             self._bound_losses(k, coarse.low, coarse.high)
             if k == self.here:
                 self.low, self.high = coarse.low, coarse.high
+
+    def scores(self, model: Model) -> Vector:
+        """Return the score of each validation point."""
+        return model.decision_function(self.X)
+
+    def _predicted(self, model: Model) -> Vector:
+        """Return what a model says, as labels."""
+        return np.where(self.scores(model) > 0.0, 1.0, -1.0)
+
+    def judge(self, model: Model) -> Judged:
+        """Return what a model attains."""
+        scores = self.scores(model)
+        return Judged(
+            scores,
+            float(self.weight @ self.members.loss.of_scores(self.y, scores)),
+            ERROR.mean(self.y * scores, self.weight),
+            ERROR.mean(self.predicted * scores, self.weight),
+        )
 
     @property
     def members(self) -> NearOptimalSet:
@@ -199,20 +245,18 @@ class Extremes:
 
     def _meet(self, k: int, model: Model) -> None:
         """Judge a member of the k-th set, which is a member of the larger ones."""
-        scores = model.decision_function(self.X)
-        loss = float(self.weight @ self.members.loss.of_scores(self.y, scores))
-        error = ERROR.mean(self.y * scores, self.weight)
+        judged = self.judge(model)
         for later in (*self.best_loss[k:], *self.worst_loss[k:]):
-            later.meet(loss, model)
+            later.meet(judged.loss, model)
         for later in self.worst_error[k:]:
-            later.meet(error, model)
+            later.meet(judged.error, model)
         if k <= self.here:
-            self.best_error.meet(error, model)
-            self.discrepancy.meet(ERROR.mean(self.predicted * scores, self.weight), model)
-            self.found_low = np.minimum(self.found_low, scores)
-            self.found_high = np.maximum(self.found_high, scores)
+            self.best_error.meet(judged.error, model)
+            self.discrepancy.meet(judged.changed, model)
+            self.found_low = np.minimum(self.found_low, judged.scores)
+            self.found_high = np.maximum(self.found_high, judged.scores)
 
-    def bound_by_ranges(self) -> None:
+    def finish(self) -> None:
         """Bound everything as if every point could have its worst, or its best, score at once."""
         self._bound_losses(self.here, self.low, self.high)
         least_error, _ = self._means(ERROR, self.y, self.low, self.high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pessimal.auditing.extremes import reached
-from pessimal.auditing.text import as_html, as_text
-from pessimal.labels import Classes
+from pessimal.auditing.text import as_html, as_text, rounded
 from pessimal.near_optimal.base import Extreme
 from pessimal.problem import Budget, Mask, Vector
-from pessimal.tolerances import SLACK_OF_BOUNDS, STRICT
+from pessimal.tolerances import STRICT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,11 +50,11 @@ class ReferenceModel:
     name : str
         What it is.
     coef, intercept : ndarray of shape (p,), float
-        The score is ``X @ coef + intercept``.
+        The score is ``X @ coef + intercept``; empty and NaN for a model that is not linear.
     train_loss, loss : float
         What training minimises, on the training data, and the mean loss on the validation data.
     error : float
-        Share of validation points with ``y·score < 0``.
+        Share of validation points with ``y·score < 0``; NaN for a regressor.
     scores : ndarray of shape (n_val,)
         Scores of the validation points.
     """
@@ -82,9 +80,11 @@ class AuditReport:
         The same for the share of validation points with ``y·score < 0``.
     discrepancy : Extreme
         Largest share of validation points that a near-optimal model labels differently from the
-        reference model.
+        reference model. This and errors are NaN for a regressor.
     score_low, score_high : ndarray of shape (n_val,)
-        No near-optimal model gives a validation point a score beyond these.
+        No near-optimal model gives a validation point a score beyond these. A score is that of the
+        positive class of two, in log odds where refits have probabilities; of more classes, how far
+        the true one is ahead; for a regressor, what is predicted.
     found_low, found_high : ndarray of shape (n_val,)
         Least and largest score among the near-optimal models that were found. In a box they equal
         the bounds unless the audit was stopped.
@@ -99,13 +99,14 @@ class AuditReport:
         ε and δ.
     loss : str
         The loss that training minimises and validation counts: "hinge" in a box, or "log", "squared
-        hinge" or "squared", as the audited estimator has it.
+        hinge", "squared" or "zero-one", as the audited estimator has it.
     box : ndarray of shape (p,) or None
         Limits on the sizes of the coefficients; None where the estimator's penalty limits them.
     n_train : int
         Number of training points.
     classes : tuple
-        The class with negative scores and the class with positive scores.
+        The class with negative scores and the class with positive scores; of an estimator with
+        more classes all of them, of a regressor none.
     labels : ndarray of shape (n_val,)
         Labels of the validation points, as given.
     feature_names : tuple of str
@@ -115,6 +116,11 @@ class AuditReport:
     stopped : bool
         Whether time, Ctrl-C or a failed program left something unknown: then found and proved
         numbers may differ, and points may be `undecided`. Outside a box they may without.
+    proves : bool
+        Whether anything is proved: bounds hold for all models that train this well. Of an estimator
+        that is known by its refits alone, all is found, and bounds are infinite or trivial.
+    said : ndarray of bool of shape (n_val, n_classes) or None
+        Which classes refits were found to give to a point; None where scores say it.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -147,12 +153,14 @@ class AuditReport:
     loss: str
     box: Vector | None = field(repr=False)
     n_train: int
-    classes: Classes
+    classes: tuple[Any, ...]
     labels: NDArray[Any] = field(repr=False)
     feature_names: tuple[str, ...] = field(repr=False)
     index: pd.Index = field(repr=False)
     stopped: bool
     notes: tuple[str, ...] = field(repr=False)
+    proves: bool = True
+    said: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     @property
     def n_val(self) -> int:
@@ -161,13 +169,17 @@ class AuditReport:
 
     @property
     def ambiguous(self) -> Mask:
-        """Points to which models were found that give a positive and a negative score."""
+        """Points on whose class models were found to disagree; none for a regressor."""
+        if self.said is not None:
+            return np.asarray(self.said.sum(axis=1) > 1)
+        if not self.classes:
+            return np.zeros(self.n_val, dtype=np.bool_)
         return np.asarray((self.found_low < -STRICT) & (self.found_high > STRICT))
 
     @property
     def undecided(self) -> Mask:
         """Points of which it is not known whether they are ambiguous."""
-        possible = (self.score_low < -STRICT) & (self.score_high > STRICT)
+        possible = (self.score_low < -STRICT) & (self.score_high > STRICT) & bool(self.classes)
         return np.asarray(possible & ~self.ambiguous)
 
     @property
@@ -181,8 +193,12 @@ class AuditReport:
 
     @property
     def ambiguity(self) -> float:
-        """Share of the validation points on which near-optimal models were found to disagree."""
-        return float(self.ambiguous.mean())
+        """Share of the validation points on which near-optimal models were found to disagree.
+
+        Refits that learn points by heart are judged on half of them at a time, and may be known to
+        disagree on more points than `ambiguous` names.
+        """
+        return float(np.fmax(self.ambiguous.mean(), self.discrepancy.value))
 
     @property
     def ambiguity_bound(self) -> float:
@@ -191,12 +207,20 @@ class AuditReport:
 
     @property
     def guarantee(self) -> str:
-        """The audit in one sentence, from the proved bounds, rounded upwards."""
-        loss = rounded_up(self.worst_loss.bound)
-        n_errors = round(self.worst_error.bound * self.n_val)
+        """The audit in one sentence: what is proved, rounded upwards; else that nothing is."""
+        n = self.n_val
+        if not self.proves:
+            errors = f" or {self.worst_error.value * n:.0f} of {n} points wrong"
+            return (
+                "Nothing is proved. Models were found that train this well and have a mean "
+                f"{self.loss} loss of {self.worst_loss.value:.4f}{errors if self.classes else ''} "
+                "on your validation data; there may be worse ones."
+            )
+        loss = rounded(self.worst_loss.bound, 4, 1.0)
+        wrong = f" and {self.worst_error.bound * n:.0f} of {n} points wrong" if self.classes else ""
         return (
-            f"No model that trains this well does worse than a mean {self.loss} loss of {loss:.4f} "
-            f"and {n_errors} of {self.n_val} points wrong on your validation data."
+            f"No model that trains this well does worse than a mean {self.loss} loss of {loss:.4f}"
+            f"{wrong} on your validation data."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -236,16 +260,3 @@ class AuditReport:
 
     def _repr_html_(self) -> str:
         return as_html(self)
-
-
-def rounded_up(bound: float) -> float:
-    """Round an upper bound to four digits, upwards: a bound that is shown must hold, too.
-
-    Bounds allow for the slack that solvers need, which is no model's.
-
-    Examples
-    --------
-    >>> rounded_up(0.23824), rounded_up(0.75 + 1e-9)
-    (0.2383, 0.75)
-    """
-    return math.ceil((bound - SLACK_OF_BOUNDS) * 1e4) / 1e4

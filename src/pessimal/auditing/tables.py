@@ -1,6 +1,6 @@
 """What users hand in: tables with names, labels of any two classes, pipelines.
 
-A `Study` is the same data as a `TuningProblem` together with the names that a report needs.
+`Names` are what a report calls things. A `Study` has them, and the same data as a `TuningProblem`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,36 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from pessimal.errors import InvalidInputError
-from pessimal.labels import Classes, column, signs
+from pessimal.labels import Classes, column, listed, signs
 from pessimal.problem import TuningProblem, Vector, feature_vector
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
-    """Data with the names of classes, features and validation points; labels are −1 and +1."""
+class Names:
+    """Names of classes, features and validation points; a regression has no classes."""
 
-    problem: TuningProblem
-    classes: Classes
+    classes: tuple[Any, ...]
     labels: NDArray[Any]
     feature_names: tuple[str, ...]
     index: pd.Index
+    n_train: int
+
+    @classmethod
+    def of(cls, classes: tuple[Any, ...], X_train: Any, X_val: Any, y_val: ArrayLike) -> Names:
+        """Keep the names of a pandas table, number columns and rows otherwise."""
+        shape = np.shape(X_train)
+        numbered = [f"x{j}" for j in range(shape[1] if len(shape) > 1 else 0)]
+        columns = X_train.columns if isinstance(X_train, pd.DataFrame) else numbered
+        labels = column("y_val", y_val)
+        index = X_val.index if isinstance(X_val, pd.DataFrame) else pd.RangeIndex(len(labels))
+        return cls(classes, labels, tuple(map(str, columns)), index, shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Study(Names):
+    """Two classes in numbers; labels are −1 and +1."""
+
+    problem: TuningProblem
 
     def boxed(self, box: ArrayLike) -> tuple[Study, Vector]:
         """Return the study of the models of a box, and the box."""
@@ -45,19 +62,32 @@ def read_study(
     classes: Classes,
 ) -> Study:
     """Validate data; keep the names of a pandas table."""
-    _require_same_columns(X_train, X_val)
+    require_same_columns(X_train, X_val)
     problem = TuningProblem(
         X_train, signs("y_train", y_train, classes), X_val, signs("y_val", y_val, classes)
     )
-    numbered = [f"x{j}" for j in range(problem.n_features)]
-    names = X_train.columns if isinstance(X_train, pd.DataFrame) else numbered
-    return Study(
-        problem=problem,
-        classes=classes,
-        labels=column("y_val", y_val),
-        feature_names=tuple(map(str, names)),
-        index=X_val.index if isinstance(X_val, pd.DataFrame) else pd.RangeIndex(problem.n_val),
-    )
+    names = Names.of(classes, X_train, X_val, y_val)
+    return Study(**vars(names), problem=problem)
+
+
+def read_rows(
+    X_train: Any, y_train: ArrayLike, X_val: Any, y_val: ArrayLike, classes: tuple[Any, ...]
+) -> tuple[Names, NDArray[Any], NDArray[Any]]:
+    """Validate what can be of rows of any kind; return names, and labels or numbers to predict."""
+    require_same_columns(X_train, X_val)
+    targets = [column(*named) for named in (("y_train", y_train), ("y_val", y_val))]
+    for name, X, y in zip(("train", "val"), (X_train, X_val), targets, strict=True):
+        if len(np.shape(X)) != 2 or np.shape(X)[0] != len(y) or not len(y):
+            raise InvalidInputError(
+                f"X_{name} has shape {np.shape(X)} and y_{name} {len(y)} entries; pass a table "
+                "with one row per entry, and one at least"
+            )
+        unknown = [label for label in y.tolist() if classes and label not in classes]
+        if unknown:
+            raise InvalidInputError(
+                f"y_{name} contains the label {unknown[0]!r}; the classes are {listed(classes)}"
+            )
+    return Names.of(classes, X_train, X_val, y_val), targets[0], targets[1]
 
 
 def through_steps(pipeline: Pipeline, X: ArrayLike) -> Any:
@@ -79,7 +109,8 @@ def through_steps(pipeline: Pipeline, X: ArrayLike) -> Any:
     return pd.DataFrame(values, index=index, columns=names)
 
 
-def _require_same_columns(X_train: ArrayLike, X_val: ArrayLike) -> None:
+def require_same_columns(X_train: ArrayLike, X_val: ArrayLike) -> None:
+    """Refuse tables whose columns have other names, or stand in another order."""
     train, val = (list(X.columns) if isinstance(X, pd.DataFrame) else [] for X in (X_train, X_val))
     if len(train) == len(val) and train != val:
         first = next(k for k, names in enumerate(zip(train, val, strict=True)) if len({*names}) > 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import TYPE_CHECKING
 
 from pessimal.markup import render
-from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.tolerances import OPTIMAL_GAP, SLACK_OF_BOUNDS
 
 if TYPE_CHECKING:
     from pessimal.auditing.report import AuditReport
@@ -15,6 +16,8 @@ WIDTH = 80
 
 NEGLIGIBLE = 1e-4
 """Smaller shares of the least objective are what any solver misses of it, and not worth a word."""
+
+TWO = 2
 
 _LONGEST = 100
 """Rows of a folded table; `AuditReport.to_frame` has them all."""
@@ -41,17 +44,6 @@ def as_text(report: AuditReport) -> str:
 def as_html(report: AuditReport) -> str:
     """Lead with the guarantee, then the numbers; fold the points and the models away."""
     points = report.to_frame().assign(low=report.found_low, high=report.found_high)
-    models = (report.best_loss, report.reference, report.worst_loss)
-    weights = zip(report.feature_names, *(model.coef for model in models), strict=True)
-    coefficients: list[tuple[str, ...]] = [
-        ("feature", "best loss", "chosen", "worst loss"),
-        *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
-        ("intercept", *(f"{model.intercept:.4g}" for model in models)),
-    ]
-    if report.box is not None:
-        limits = ("box", *(f"{limit:.4g}" for limit in report.box), "")
-        columns = zip(coefficients, limits, strict=True)
-        coefficients = [(name, limit, *values) for (name, *values), limit in columns]
     return render(
         "templates/audit.html.j2",
         guarantee=report.guarantee,
@@ -64,10 +56,25 @@ def as_html(report: AuditReport) -> str:
                 for name, label, low, high, _ in points[report.ambiguous].itertuples(name=None)
             ),
         ],
-        coefficients=coefficients,
+        coefficients=_coefficients(report) if report.reference.coef.size else [],
         notes=(scope(report), *report.notes),
         longest=_LONGEST,
     )
+
+
+def _coefficients(report: AuditReport) -> list[tuple[str, ...]]:
+    models = (report.best_loss, report.reference, report.worst_loss)
+    weights = zip(report.feature_names, *(model.coef for model in models), strict=True)
+    coefficients: list[tuple[str, ...]] = [
+        ("feature", "best loss", "chosen", "worst loss"),
+        *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
+        ("intercept", *(f"{model.intercept:.4g}" for model in models)),
+    ]
+    if report.box is None:
+        return coefficients
+    limits = ("box", *(f"{limit:.4g}" for limit in report.box), "")
+    columns = zip(coefficients, limits, strict=True)
+    return [(name, limit, *values) for (name, *values), limit in columns]
 
 
 def scope(report: AuditReport) -> str:
@@ -81,46 +88,57 @@ def scope(report: AuditReport) -> str:
         )
     else:
         missed = f" and delta {budget.delta:.4g}" if budget.delta > NEGLIGIBLE * least else ""
+        measure = f"training objective (mean {report.loss} loss plus penalty)"
+        measure = measure if report.proves else f"mean {report.loss} loss on the training points"
         models = (
-            f"with a training objective (mean {report.loss} loss plus penalty) of at most "
-            f"{report.train_limit:.4f}: {100.0 * budget.epsilon:g} %{missed} above the least "
-            f"possible, {least:.4f}"
+            f"with a {measure} of at most {report.train_limit:.4f}: "
+            f"{100.0 * budget.epsilon:g} %{missed} above the least "
+            f"{'possible' if report.proves else 'seen'}, {least:.4f}"
         )
+    audited = "all linear models" if report.proves else "models that were found by refits,"
     return (
-        f"Audit of all linear models {models}. {report.n_train} training points, {report.n_val} "
+        f"Audit of {audited} {models}. {report.n_train} training points, {report.n_val} "
         f"validation points, {len(report.feature_names)} features."
     )
 
 
 def table(report: AuditReport) -> list[tuple[str, ...]]:
-    """Loss and error of the best, the chosen and the worst model, between their proved bounds."""
-    rows: list[tuple[str, ...]] = [
-        ("on validation data", "at least", "best", "chosen", "worst", "at most")
-    ]
-    for name, form, best, chosen, worst in (
-        (
-            f"mean {report.loss} loss",
-            ".4f",
-            report.best_loss,
-            report.reference.loss,
-            report.worst_loss,
-        ),
-        ("error", ".1%", report.best_error, report.reference.error, report.worst_error),
-    ):
-        low, high = (best.bound, best.value), (worst.value, worst.bound)
-        rows.append((name, *(format(value, form) for value in (*low, chosen, *high))))
-    return rows
+    """Loss and error of the best, the chosen and the worst model found, between proved bounds."""
+    reference = report.reference
+    ends = [(f"mean {report.loss} loss", 4, report.best_loss, reference.loss, report.worst_loss)]
+    if report.classes:
+        ends.append(("error", 3, report.best_error, reference.error, report.worst_error))
+    found, rows = [], []
+    for name, digits, best, chosen, worst in ends:
+        form = ".4f" if name != "error" else ".1%"
+        found.append((name, *(format(x, form) for x in (best.value, chosen, worst.value))))
+        low, high = rounded(best.bound, digits, -1.0), rounded(worst.bound, digits, 1.0)
+        rows.append((name, format(low, form), *found[-1][1:], format(high, form)))
+    if report.proves:
+        return [("on validation data", "at least", "best", "chosen", "worst", "at most"), *rows]
+    return [("on validation data", "best found", "chosen", "worst found"), *found]
 
 
 def findings(report: AuditReport) -> list[str]:
     """Ambiguity and discrepancy, one sentence each: what was found, and what is not known."""
-    return [_ambiguity(report), _discrepancy(report)]
+    return [_ambiguity(report), _discrepancy(report)] if report.classes else []
 
 
 def _ambiguity(report: AuditReport) -> str:
-    n, negative, positive = report.n_val, *report.classes
+    n, classes = report.n_val, report.classes
     found, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
-    disagree = f"some of these models say {negative!s} and others {positive!s}"
+    if len(classes) == TWO:
+        disagree = f"some of these models say {classes[0]!s} and others {classes[1]!s}"
+    else:
+        disagree = "these models do not all say the same class"
+    if not report.proves:
+        most = round(report.ambiguity * n)
+        others = "for the others none was found to disagree"
+        which = f"{found} of them are known" if most > found else others
+        return (
+            f"Ambiguity at least {report.ambiguity:.1%}: for {most} of {n} validation points "
+            f"{disagree}; {which}."
+        )
     some = f"for {found} of {n} validation points {disagree}"
     if unknown:
         shares = f"at least {report.ambiguity:.1%}, at most {report.ambiguity_bound:.1%}"
@@ -134,7 +152,9 @@ def _discrepancy(report: AuditReport) -> str:
     n, change, name = report.n_val, report.discrepancy, report.reference.name
     changed = round(change.value * n)
     proved = change.bound - change.value <= OPTIMAL_GAP
-    between = f"at least {change.value:.1%}, at most {change.bound:.1%}"
+    between = f"at least {change.value:.1%}"
+    if report.proves:
+        between += f", at most {rounded(change.bound, 3, 1.0):.1%}"
     share = f"{change.value:.1%}" if proved else between
     if changed:
         told = f"one of these models labels {changed} of {n} validation points differently from"
@@ -143,3 +163,19 @@ def _discrepancy(report: AuditReport) -> str:
     else:
         told = f"on the {n} validation points no model was found that labels one differently from"
     return f"Discrepancy {share}: {told} the chosen model, {name}."
+
+
+def rounded(bound: float, digits: int, side: float) -> float:
+    """Round a bound away from what it bounds, upwards (side 1) or downwards: it must still hold.
+
+    Bounds allow for the slack that solvers need, which is no model's.
+
+    Examples
+    --------
+    >>> rounded(0.23824, 4, 1.0), rounded(0.23826, 4, -1.0), rounded(0.75 + 1e-9, 4, 1.0)
+    (0.2383, 0.2382, 0.75)
+    """
+    if math.isinf(bound):
+        return bound
+    unit = 10.0**digits
+    return side * math.ceil((side * bound - SLACK_OF_BOUNDS) * unit) / unit

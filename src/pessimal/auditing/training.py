@@ -1,27 +1,37 @@
-"""Which models a fitted classifier is audited with: those that train about as well as it can.
+"""Which models a fitted estimator is audited with: those that train about as well as it can.
 
-How well a model trains is measured by the classifier's own objective where that is known, else, or
-if asked for by name, by the hinge loss in a box around the classifier.
+How well a model trains is measured by the estimator's own objective where that is known: all such
+models are audited, and bounded. A linear classifier of two classes whose objective is not known is
+audited by the hinge loss in a box around it, which can be asked for by name, too. All other
+estimators are trained again and again: their models are found one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
-from sklearn.base import clone
+from scipy.sparse import issparse
+from sklearn.base import clone, is_classifier
 
-from pessimal.auditing.tables import Study
+from pessimal.auditing.extremes import Extremes
+from pessimal.auditing.refits import RefitExtremes
+from pessimal.auditing.tables import Names, Study, read_rows, read_study
 from pessimal.auditing.text import NEGLIGIBLE
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.fitted import LinearModel
+from pessimal.fitted import LinearModel, read_linear_model, require_fitted
 from pessimal.limits import Deadline
 from pessimal.losses import Loss
-from pessimal.near_optimal import BoxSet, NearOptimalSet
+from pessimal.near_optimal import BoxSet, Linear, NearOptimalSet
+from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
-from pessimal.problem import Budget
+from pessimal.problem import Budget, Vector
+
+TWO = 2
+
+SetT = TypeVar("SetT", bound=NearOptimalSet)
 
 Training: TypeAlias = Literal["own", "hinge box"]
 """What models are trained to minimise."""
@@ -38,22 +48,39 @@ OWN_EPSILONS = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """The models to audit, one of which is the classifier.
+    """The models to audit, one of which is the chosen one.
 
     Attributes
     ----------
-    study : Study
+    names : Names
     members : NearOptimalSet
+    X_val, y_val : array-like
+        The validation data, as members take them.
+    reference : Model
+        The chosen one.
+    name : str
+        What it is.
     epsilons : tuple of float
         Where curves are of interest.
     notes : tuple of str
         What a reader must know of the models.
     """
 
-    study: Study
+    names: Names
     members: NearOptimalSet
+    X_val: Any
+    y_val: Any
+    reference: Any
+    name: str
     epsilons: tuple[float, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def extremes(self, grid: list[float]) -> Extremes:
+        """Begin to look for the extremes of the models."""
+        rest = self.X_val, self.y_val, grid, self.reference
+        if isinstance(self.members, RetrainedSet):
+            return RefitExtremes(self.members, *rest)
+        return Extremes(self.members, *rest)
 
 
 def require_known(training: Training) -> None:
@@ -65,18 +92,61 @@ def require_known(training: Training) -> None:
 
 def name_of(loss: Loss) -> str:
     """Return what a loss is called in a sentence."""
-    return loss.name.replace("_", " ")
+    return loss.name.replace("_", "-" if loss.name == "zero_one" else " ")
 
 
 def models_like(
     estimator: Any,
-    model: LinearModel,
-    study: Study,
+    rows: tuple[Any, Any, Any, Any],
     epsilon: float | None,
     training: Training,
     deadline: Deadline,
 ) -> Audited:
-    """Return the models that train about as well as a fitted estimator, which is `model`."""
+    """Return the models that train about as well as a fitted estimator.
+
+    The rows are X_train, y_train, X_val, y_val.
+    """
+    if training == "hinge box" or _is_linear_classifier(estimator):
+        return _linear(estimator, rows, epsilon, training, deadline)
+    name = require_fitted(estimator)
+    if not RetrainedSet.accepts(estimator):
+        raise InvalidInputError(
+            f"model is a {name}; pass a fitted classifier or regressor, or a pipeline that ends in "
+            "one"
+        )
+    classes = tuple(np.asarray(estimator.classes_).tolist()) if is_classifier(estimator) else ()
+    names, y_train, y_val = read_rows(*rows, classes)
+    if not classes:
+        y_train, y_val = (_numbers(*named) for named in (("y_train", y_train), ("y_val", y_val)))
+        names = replace(names, labels=y_val)
+    budget = Budget(OWN_EPSILON if epsilon is None else epsilon)
+    named = hasattr(estimator, "feature_names_in_")
+    X_train, X_val = (X if named or issparse(X) else np.asarray(X) for X in rows[::2])
+    data = X_train, y_train, X_val, y_val
+    if not classes and SmoothSet.accepts(estimator):
+        try:
+            return _linear_regression(estimator, data, names, budget)
+        except (InvalidInputError, SolverError):
+            pass  # such as coefficients that must be positive: found by refits, then
+    return _refits(estimator, data, names, budget)
+
+
+def _is_linear_classifier(estimator: Any) -> bool:
+    if not all(hasattr(estimator, part) for part in ("coef_", "intercept_", "classes_")):
+        return False
+    return len(np.atleast_2d(estimator.coef_)) == 1 and len(estimator.classes_) == TWO
+
+
+def _linear(
+    estimator: Any,
+    rows: tuple[Any, Any, Any, Any],
+    epsilon: float | None,
+    training: Training,
+    deadline: Deadline,
+) -> Audited:
+    """Return linear classifiers: by the estimator's own objective, or in a hinge box."""
+    model = read_linear_model(estimator)
+    study = read_study(*rows, model.classes)
     if training == "hinge box":
         return _hinge_box(model, study, epsilon, deadline)
     n_features = study.problem.n_features
@@ -104,24 +174,85 @@ def _own_problem(
     problem = study.problem
     estimator = _with_signs(estimator, model)
     members = SmoothSet.of(estimator, problem.X_train, problem.y_train, budget)
-    least = members.trained.value
-    budget = replace(budget, delta=max(0.0, members.train_loss(model) - least))
+    members = _with_reference(members, model)
     loss = name_of(members.loss)
     weighted = getattr(estimator, "class_weight", None) is not None
-    notes = [
+    note = (
         f"Models train as the audited {model.name} does: its training objective is the mean {loss} "
         f"loss on the training points{', weighted by class,' if weighted else ''} plus its "
         f"penalty. On validation data the {loss} loss is without penalty, and every point counts "
         "once."
-    ]
-    if budget.delta > NEGLIGIBLE * least:
-        notes.append(
-            f"The audited {model.name} misses the least training objective by "
-            f"{budget.delta:.4g} ({budget.delta / least:.2%}): it stopped early, or was "
-            "fitted to other data or weights than these. That is delta, so that it is one of the "
-            "models audited."
-        )
-    return Audited(study, members.with_budget(budget), OWN_EPSILONS, tuple(notes))
+    )
+    return _audited(study, members, (problem.X_val, problem.y_val), model, model.name, note)
+
+
+def _linear_regression(
+    estimator: Any, data: tuple[Any, Any, Any, Any], names: Names, budget: Budget
+) -> Audited:
+    """Return the linear regressions within ε of the least objective."""
+    X_train, y_train, X_val, y_val = data
+    name = type(estimator).__name__
+    model = Linear(np.ravel(estimator.coef_), float(np.ravel(estimator.intercept_)[0]))
+    members = _with_reference(SmoothSet.of(estimator, X_train, y_train, budget), model)
+    note = (
+        f"Models train as the audited {name} does: its training objective is the mean squared "
+        "error on the training points plus its penalty, if it has one. On validation data the "
+        "squared error is without penalty."
+    )
+    return _audited(names, members, (np.asarray(X_val, np.float64), y_val), model, name, note)
+
+
+def _refits(
+    estimator: Any, data: tuple[Any, Any, Any, Any], names: Names, budget: Budget
+) -> Audited:
+    """Return what refits can find within ε of the least training loss seen."""
+    X_train, y_train, X_val, y_val = data
+    name = type(estimator).__name__
+    members = RetrainedSet.of(estimator, X_train, y_train, budget)
+    members = _with_reference(members, estimator)
+    note = (
+        f"Models are found by training {name} again: on rows weighted otherwise, with validation "
+        "points added, rightly or wrongly labelled, from other seeds. One counts when its mean "
+        f"{name_of(members.loss)} loss on the training points is within the budget. All numbers "
+        "are of models that were found; of others nothing is proved."
+    )
+    return _audited(names, members, (X_val, y_val), estimator, name, note)
+
+
+def _audited(
+    names: Names,
+    members: NearOptimalSet,
+    val: tuple[Any, Any],
+    reference: Any,
+    name: str,
+    note: str,
+) -> Audited:
+    least, delta = members.trained.value, members.budget.delta
+    measure = "objective" if members.proves else "loss seen"
+    why = "" if members.proves else "another seed did better, "
+    missed = (
+        f"The audited {name} misses the least training {measure} by {delta:.4g} "
+        f"({delta / least if least else np.inf:.2%}): {why}it stopped early, or was fitted to "
+        "other data or weights than these. That is delta, so that it is one of the models audited."
+    )
+    notes = (note, missed) if delta > NEGLIGIBLE * least else (note,)
+    return Audited(names, members, *val, reference, f"the audited {name}", OWN_EPSILONS, notes)
+
+
+def _with_reference(members: SetT, model: Any) -> SetT:
+    """Allow as much more training loss as the reference needs to be a member."""
+    missed = max(0.0, members.train_loss(model) - members.trained.value)
+    return members.with_budget(replace(members.budget, delta=missed))
+
+
+def _numbers(name: str, y: Any) -> Vector:
+    try:
+        numbers = np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
+        raise InvalidInputError(f"{name} is to be predicted by a regressor; pass finite numbers")
+    return numbers
 
 
 def _with_signs(estimator: Any, model: LinearModel) -> Any:
@@ -146,12 +277,12 @@ def _hinge_box(
     study, box = study.boxed(size)
     budget = Budget(0.0 if epsilon is None else epsilon)
     members = BoxSet(study.problem, box, budget, deadline=deadline)
-    missed = members.train_loss(model) - members.trained.value
-    budget = replace(budget, delta=max(0.0, missed))
+    members = _with_reference(members, model)
     note = (
-        f"The box is |coef_| of the audited {model.name}, and delta = {budget.delta:.4g} "
+        f"The box is |coef_| of the audited {model.name}, and delta = {members.budget.delta:.4g} "
         "is the mean hinge loss by which it misses the least training loss in that box: the "
         "models audited have coefficients no larger and train no worse than it does, and it "
         "is one of them."
     )
-    return Audited(study, members.with_budget(budget), EPSILONS, (note,))
+    val = study.problem.X_val, study.problem.y_val
+    return Audited(study, members, *val, model, f"the audited {model.name}", EPSILONS, (note,))

@@ -49,7 +49,7 @@ def program(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Tune a linear classifier on few data, and know how bad an equally good model could be.
+    """Tune a classifier, and know how bad an equally good model could be.
 
     Example: pessimal tune cancer --test-size 0.9
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 def audit(
     data: options.Data,
     target: options.Target = None,
+    model: Annotated[
+        Literal["logistic", "linear-svc", "ridge", "forest", "boosting", "svc-box"] | None,
+        typer.Option(
+            help="What to fit to the training rows and audit; svc-box: all models of --box.",
+            show_default="logistic; svc-box with --box",
+        ),
+    ] = None,
     box: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
             callback=options.positive,
+            show_default="1 with --model svc-box",
             help="Audit all models with weights of standardised features up to this size, by hinge "
-            "loss, instead of those that train like a logistic regression.",
+            "loss, instead of those that train like a fitted model.",
         ),
     ] = None,
     epsilon: Annotated[
@@ -47,10 +55,12 @@ def audit(
 ) -> None:
     """Find the worst model that trains as well as yours.
 
-    Half of the rows train, the other half validates. Without --box a logistic regression is fitted
-    to the training rows and audited together with all linear models that train about as well, by
-    what logistic regression minimises: log loss and penalty. Ctrl-C ends the audit and keeps what
-    was found by then. The exit code is 3 when the time limit or Ctrl-C left something unknown.
+    Half of the rows train, the other half validates. Without --box a logistic regression, or what
+    --model says, is fitted to the training rows and audited together with all linear models that
+    train about as well, by what it minimises: log loss and penalty for logistic regression. Forest
+    and boosting are trained again and again: what that finds is said, and nothing is proved.
+    Ctrl-C ends the audit and keeps what was found by then. The exit code is 3 when the time limit
+    or Ctrl-C left something unknown.
 
     Example: pessimal audit patients.csv --target outcome --report audit.html
     """
@@ -58,12 +68,17 @@ def audit(
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import audit_table
 
+    if model == "svc-box" and box is None:
+        box = 1.0
+    if box is not None and model not in (None, "svc-box"):
+        raise typer.BadParameter("--box belongs to --model svc-box.")
     if delta > 0.0 and box is None:
-        raise typer.BadParameter("--delta needs --box; a logistic regression brings its own.")
+        raise typer.BadParameter("--delta needs --box; other models bring their own.")
     require_writable(report)
     table = with_labels(read_source(data), target, drop or ())
     audited = audit_table(
         table,
+        model="logistic" if model is None or model == "svc-box" else model,
         box=box,
         epsilon=epsilon,
         delta=delta,
@@ -95,14 +110,18 @@ def _content(report: AuditReport) -> dict[str, Any]:
     ends = {name: getattr(report, name) for name in names}
     found = {"found_low": report.found_low, "found_high": report.found_high}
     points = report.to_frame().assign(**found).rename_axis("row").reset_index()
-    ambiguous = points["ambiguous"]
-    points["ambiguous"] = ambiguous.astype(object).where(ambiguous.notna(), None)
+    unknown = ["ambiguous"] if report.proves else ["ambiguous", "low", "high"]
+    for name in unknown:
+        known = points[name].notna() & (report.proves | (name == "ambiguous"))
+        points[name] = points[name].astype(object).where(known, None)
+    proved = {name: end.bound if report.proves else None for name, end in ends.items()}
     return {
         "guarantee": report.guarantee,
-        **{name: {"value": end.value, "bound": end.bound} for name, end in ends.items()},
+        "proves": report.proves,
+        **{name: {"value": end.value, "bound": proved[name]} for name, end in ends.items()},
         "stopped": report.stopped,
         "ambiguity": report.ambiguity,
-        "ambiguity_bound": report.ambiguity_bound,
+        "ambiguity_bound": report.ambiguity_bound if report.proves else None,
         "n_train": report.n_train,
         "n_val": report.n_val,
         "least_train_loss": report.least_train_loss,

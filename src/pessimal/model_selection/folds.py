@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.metaestimators import _safe_split
 
+from pessimal.limits import Deadline
 from pessimal.model_selection.worst import WorstCase
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
@@ -20,11 +21,12 @@ from pessimal.tolerances import OPTIMAL_GAP
 
 @dataclass(frozen=True)
 class Found:
-    """The worst score of one candidate on one fold."""
+    """The worst score of one candidate on one fold; whether time cut the search for refits."""
 
     found: float = np.nan
     bound: float = np.nan
     proves: bool = True
+    cut: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +125,10 @@ class Folds:
         X_test, y_test = _safe_split(estimator, self.X, self.y, test, train)
         weight = None if self.weight is None else np.asarray(self.weight)[train]
         task = self.worst_case
+        deadline = Deadline.after(seconds)
         try:
             worst, members = task.of(
-                estimator, X, y, X_test, y_test, weight, seconds, coarse=coarse
+                estimator, X, y, X_test, y_test, weight, deadline, coarse=coarse
             )
         except Exception as error:
             if self.error_score == "raise":
@@ -137,7 +140,7 @@ class Folds:
             )
             return Found(self.error_score, self.error_score)
         bounds = task.score(worst.value, members), task.score(worst.upper_bound, members)
-        return Found(*bounds, members.proves)
+        return Found(*bounds, members.proves, cut=not members.proves and deadline.over)
 
 
 def _std(values: Matrix) -> Vector:

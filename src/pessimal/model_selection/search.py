@@ -13,6 +13,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
@@ -104,6 +105,8 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         As in `GridSearchCV`.
     best_score_ : float
         The mean worst score of the chosen candidate, or its mean test score, by `criterion`.
+    stopped_ : str
+        What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
 
     Notes
     -----
@@ -259,6 +262,7 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
             refit_metric = self.refit
         if self.criterion == "worst" and not stopped:
             stopped = self._tighten(folds, parallel, worst, deadline)
+        self.stopped_ = stopped
         if stopped:
             warnings.warn(
                 f"{type(self).__name__} was stopped by {stopped}; the best so far is returned, "
@@ -325,15 +329,19 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         stopped = ""
 
         def tasks() -> Iterator[Any]:
-            for c, k in places:
+            for place, (c, k) in enumerate(places):
                 if deadline.over and c > 0:
                     return
-                yield delayed(folds.evaluate)(c, k, max(AT_ONCE, deadline.left))
+                # One fold must not take the time of those after it.
+                share = min(1.0, effective_n_jobs(self.n_jobs) / (len(places) - place))
+                yield delayed(folds.evaluate)(c, k, max(AT_ONCE, share * deadline.left))
 
         try:
             for (outcome, found), (c, k) in zip(parallel(tasks()), places, strict=False):
                 out.append(outcome)
                 worst.set(c, k, found)
+                if found.cut:
+                    stopped = "time_limit"
         except KeyboardInterrupt:
             if len(out) < n_splits:
                 raise

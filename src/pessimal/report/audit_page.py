@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from pessimal.auditing.plots import BLUE, GREY, VERMILION, draw_losses, draw_ran
 from pessimal.auditing.text import findings, scope, table
 from pessimal.environment import describe_environment
 from pessimal.problem import Vector
-from pessimal.report.page import Plot, Section, Table, write_page
+from pessimal.report.page import Plot, Section, Standing, Table, write_page
 from pessimal.tolerances import OPTIMAL_GAP
 
 # In inches: a phone shows a figure of this width as a whole, and its letters can be read.
@@ -29,8 +30,26 @@ _LOSSES = {
     "0 by at least 1, it is 1 at a score of 0 and 4 at a score of 1 on the wrong side.",
     "squared": "The squared loss of a row is the squared distance of its score from 1 or −1, which "
     "stand for the two classes; it is 1 at a score of 0.",
+    "zero-one": "The zero-one loss of a row is 1 when its class is wrong, and 0 otherwise.",
 }
 """What a loss says of a row."""
+
+_SQUARED_ERROR = "The squared loss of a row is the square of what its prediction is off by."
+
+TWO = 2
+
+_HOW = {
+    "box": "The least loss and the range of every score are linear programs, the number of errors "
+    "is a mixed-integer program; HiGHS solves them. The worst loss is found by a branch and bound "
+    "of the package. All bounds are proved.",
+    "training": "The models that count are a convex set. The best of them is found by convex "
+    "optimisation, the worst by ascent; what no model passes is bounded by ellipsoids that "
+    "hold the set and by a branch and bound of the package. All bounds are proved.",
+    "refits": "The models were found by training again, on rows weighted otherwise and with "
+    "validation rows of wrong label added, each time as much as the training loss allows. Such a "
+    "search finds models and proves nothing of those it does not find.",
+}
+"""How each kind of models was audited."""
 
 # Best, chosen and worst model: mark, size and colour.
 _MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
@@ -40,14 +59,21 @@ def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
     """Write the page of an audit to a file; `data` is what to call the table."""
     guaranteed, *others = audit_sections(report, (scope(report),))
     limited = "box" if report.box is not None else "training"
+    reference = report.reference
+    weights = coefficients(report, report.feature_names, reference.name, reference.coef)
     sections = [
         guaranteed,
         *([Section(f"Rows, columns and {limited}", report.notes)] if report.notes else []),
         *others,
-        coefficients(report, report.feature_names, report.reference.name, report.reference.coef),
+        *weights,
         computed(report, {"data": data}),
     ]
-    write_page(path, f"Audit of {data}", report.guarantee, sections)
+    write_page(path, f"Audit of {data}", report.guarantee, sections, standing(report))
+
+
+def standing(report: AuditReport) -> Standing:
+    """Return whether what an audit says is proved, or found."""
+    return "proved" if report.proves else "found"
 
 
 def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
@@ -62,30 +88,36 @@ def _guaranteed(report: AuditReport, opening: Sequence[str]) -> Section:
     # Turned on its side, the table fits a phone.
     header, *rows = zip(*table(report), strict=True)
     frame = pd.DataFrame(rows, columns=header).replace("chosen", report.reference.name)
-    shown = Table(
-        "guarantee",
+    loss = _LOSSES[report.loss] if report.classes else _SQUARED_ERROR
+    told = (
         "The models that count, on the validation rows. Best and worst were found; no model that "
-        f"counts is below “at least” or above “at most”. {_LOSSES[report.loss]}",
-        frame,
+        f"counts is below “at least” or above “at most”. {loss}"
+        if report.proves
+        else f"The models that were found, on the validation rows. Nothing is proved. {loss}"
     )
-    paragraphs = (*opening, _how_exact(report), *findings(report))
-    return Section("What is guaranteed", paragraphs, (shown,))
+    found: list[Standing] = ["found", "found", "found"]
+    standings = ("proved", *found, "proved") if report.proves else found
+    shown = Table("guarantee", told, frame, tuple(standings))
+    paragraphs = (*opening, *([_how_exact(report)] if report.proves else []), *findings(report))
+    title = "What is guaranteed" if report.proves else "What was found"
+    return Section(title, paragraphs, (shown,))
 
 
 def _how_exact(report: AuditReport) -> str:
     """Say whether the worst models of the guarantee were found, or only not ruled out."""
     n, loss, error = report.n_val, report.worst_loss, report.worst_error
-    found, bound = round(error.value * n), round(error.bound * n)
-    if loss.bound - loss.value <= OPTIMAL_GAP and found == bound:
+    settled = not report.classes or round(error.value * n) == round(error.bound * n)
+    if loss.bound - loss.value <= OPTIMAL_GAP and settled:
+        wrong = ", and one has this many rows wrong" if report.classes else ""
         return (
-            "The guarantee cannot be better: up to rounding, one of these models has this loss, "
-            "and one has this many rows wrong."
+            "The guarantee cannot be better: up to rounding, one of these models has this loss"
+            f"{wrong}."
         )
     remedy = " A longer time limit narrows the gap, as a rule." if report.stopped else ""
+    wrong = f" and {error.value * n:.0f} of {n} rows wrong" if report.classes else ""
     return (
         "The guarantee is what was proved, and may be too cautious: the worst that was found is a "
-        f"mean {report.loss} loss of {loss.value:.4f} and {found} of {n} rows wrong, and the truth "
-        f"lies between.{remedy}"
+        f"mean {report.loss} loss of {loss.value:.4f}{wrong}, and the truth lies between.{remedy}"
     )
 
 
@@ -105,29 +137,38 @@ def _against_epsilon(report: AuditReport) -> Section:
         text.append(
             "The audit ended early: best and worst are those of the models that were found."
         )
+    shaded = (
+        "; the green line is proved, and shading below it is what could not be excluded"
+        f"{' in time' if report.stopped else ''}"
+    )
     plot = Plot(
         "losses",
-        "Validation loss of the best and the worst model that counts, against ε. The dotted line "
-        "is the ε asked for; shading above the worst model is what could not be excluded"
-        f"{' in time' if report.stopped else ''}.",
+        f"Validation loss of the best and the worst model {'that counts' if report.proves else ''}"
+        f"{'' if report.proves else 'found'}, against ε. The dotted line is the ε asked for"
+        f"{shaded if report.proves else ''}.",
         draw,
     )
-    shares = np.stack([curve.worst_error, curve.worst_error_bound])
-    wrong = np.rint(shares * report.n_val).astype(int)
-    columns = {
+    columns: dict[str, Any] = {
         "ε": curve.epsilons,
         "best loss": curve.best_loss,
         "worst loss": curve.worst_loss,
-        "at most": curve.worst_loss_bound,
-        # A range where it is not settled.
-        "most rows wrong": [
-            str(a) if a == b else f"{a} to {b}" for a, b in zip(*wrong, strict=True)
-        ],
     }
+    if report.proves:
+        columns["at most"] = curve.worst_loss_bound
+    if report.classes:
+        shares = np.stack([curve.worst_error, curve.worst_error_bound])
+        wrong = np.rint(shares * report.n_val).astype(int)
+        # A range where it is not settled.
+        columns["most rows wrong"] = [
+            str(a) if a == b or not report.proves else f"{a} to {b}"
+            for a, b in zip(*wrong, strict=True)
+        ]
     numbers = Table(
         "losses",
         "The same in numbers. Where a number of rows is a range, the upper end is proved and the "
-        "lower end was found.",
+        "lower end was found."
+        if report.proves
+        else "The same in numbers, all of models that were found.",
         pd.DataFrame(columns),
     )
     return Section("If training may be worse", tuple(text), (plot, numbers))
@@ -140,7 +181,6 @@ def _scores(report: AuditReport) -> Section:
         draw_ranges(figure.subplots(), report)
         return figure
 
-    negative, positive = report.classes
     points = report.to_frame().assign(low=report.found_low, high=report.found_high)
     points = points.rename(columns={"label": "true class"}).rename_axis("row")
     ambiguous = Table(
@@ -153,21 +193,31 @@ def _scores(report: AuditReport) -> Section:
     unknown = int(report.undecided.sum())
     every, some = "every score of a model that counts", "the scores of the models that were found"
     spans = every if report.reached.all() else some
-    text = (
-        f"A score above 0 says {positive!s}, one below 0 {negative!s}. The bar of a row spans "
-        f"{spans}. Where it crosses 0, equally good models disagree on the class, and the row "
-        "is ambiguous."
-    )
+    text = f"{_meaning(report)} The bar of a row spans {spans}."
+    if report.classes:
+        text += " Where equally good models disagree on the class, the row is ambiguous."
     if unknown:
         text += f" Of {unknown} rows it is not known whether they are."
     parts = (plot, ambiguous) if len(ambiguous.frame) else (plot,)
     return Section("Every validation row", (text,), parts)
 
 
+def _meaning(report: AuditReport) -> str:
+    """Say what a score means."""
+    if not report.classes:
+        return "A score is a prediction."
+    if len(report.classes) > TWO:
+        return "A score says how far the true class is ahead of the others."
+    negative, positive = report.classes
+    return f"A score above 0 says {positive!s}, one below 0 {negative!s}."
+
+
 def coefficients(
     report: AuditReport, names: Sequence[str], chosen: str, coef: Vector, note: str = ""
-) -> Section:
-    """Show the coefficients of the best, a chosen and the worst model, inside their box if any."""
+) -> list[Section]:
+    """Show the coefficients of the best, a chosen and the worst linear model, in their box."""
+    if not coef.size:
+        return []
     box, best, worst = report.box, report.best_loss, report.worst_loss
     models = {"best loss": best.coef, chosen: coef, "worst loss": worst.coef}
 
@@ -200,23 +250,18 @@ def coefficients(
         shown, limits, told = "Coefficients of these models.", {}, "The same in numbers."
     plot = Plot("coefficients", shown, draw)
     frame = pd.DataFrame({"feature": names, **limits, **models})
-    return Section(
-        "Coefficients", (note,) if note else (), (plot, Table("coefficients", told, frame))
-    )
+    parts = plot, Table("coefficients", told, frame)
+    return [Section("Coefficients", (note,) if note else (), parts)]
 
 
-def computed(report: AuditReport, facts: Mapping[str, object]) -> Section:
-    """Say how the numbers of a page were computed."""
+def computed(report: AuditReport | None, facts: Mapping[str, object]) -> Section:
+    """Say how the numbers of a page were computed, and those of its audit if there is one."""
     rows = {**facts, **describe_environment()}
     frame = pd.DataFrame({"item": list(rows), "value": pd.Series(rows.values(), dtype=object)})
-    text = (
-        "The least loss and the range of every score are linear programs, the number of errors is "
-        "a mixed-integer program; HiGHS solves them. The worst loss is found by a branch and bound "
-        "of the package. All bounds are proved."
-        if report.box is not None
-        else "The models that count are a convex set. The best of them is found by convex "
-        "optimisation, the worst by ascent; what no model passes is bounded by ellipsoids that "
-        "hold the set and by a branch and bound of the package. All bounds are proved."
-    )
+    text: tuple[str, ...] = ()
+    if report is not None:
+        text = (
+            _HOW["refits" if not report.proves else "training" if report.box is None else "box"],
+        )
     versions = Table("computed", "Settings and versions.", frame)
-    return Section("How it was computed", (text,), (versions,))
+    return Section("How it was computed", text, (versions,))

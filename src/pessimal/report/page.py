@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import matplotlib
 import pandas as pd
@@ -30,13 +30,26 @@ _NO_DATE: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "png": {"So
 _DPI = 110
 
 
+Standing: TypeAlias = Literal["proved", "found", ""]
+"""Whether a statement is proved, or of what was found, which pages show in colour."""
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table with a name to file it under and a sentence that says what it shows."""
+    """A table with a name to file it under and a sentence that says what it shows.
+
+    Attributes
+    ----------
+    name, caption : str
+    frame : pandas.DataFrame
+    standings : tuple of str
+        Of each row; empty for a table of another kind.
+    """
 
     name: str
     caption: str
     frame: pd.DataFrame
+    standings: tuple[Standing, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,15 +70,23 @@ class Section:
     parts: tuple[Table | Plot, ...] = ()
 
 
-def render_page(title: str, lead: str, sections: Iterable[Section]) -> str:
+def render_page(title: str, lead: str, sections: Iterable[Section], standing: Standing = "") -> str:
     """Return a whole HTML document; the lead is what a reader must know first."""
-    values = {"title": title, "lead": lead, "sections": list(sections), "show": _shown}
-    return render("templates/page.html.j2", **values)
+    return render(
+        "templates/page.html.j2",
+        title=title,
+        lead=lead,
+        standing=standing,
+        sections=list(sections),
+        show=_shown,
+    )
 
 
-def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> Path:
+def write_page(
+    path: Path, title: str, lead: str, sections: Iterable[Section], standing: Standing = ""
+) -> Path:
     """Write a page to a file, whole or not at all; see `render_page`."""
-    write_text(path, render_page(title, lead, sections))
+    write_text(path, render_page(title, lead, sections, standing))
     return path
 
 
@@ -74,7 +95,8 @@ def _shown(part: Table | Plot) -> dict[str, object]:
     if isinstance(part, Table):
         rows, numeric = table_text(part.frame), numeric_columns(part.frame)
         wide = len(rows[0]) > _NARROW_COLUMNS
-        return {"caption": part.caption, "wide": wide, "rows": rows, "numeric": numeric}
+        shown = {"caption": part.caption, "wide": wide, "rows": rows, "numeric": numeric}
+        return {**shown, "standings": part.standings}
     figure = part.draw()
     picture = b64encode(figure_bytes(figure, "svg")).decode("ascii")
     wide = figure.get_figwidth() > _NARROW_INCHES

@@ -9,7 +9,7 @@ import pandas as pd
 from pessimal.report.audit_page import audit_sections, coefficients, computed
 from pessimal.report.page import Section, Table, write_page
 from pessimal.tolerances import CERTIFICATE
-from pessimal.workflows import TuningRun, words
+from pessimal.workflows import Comparison, TuningRun, words
 
 
 def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
@@ -18,18 +18,18 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
     guaranteed, *others = audit_sections(run.audit, opening)
     sections = [
         guaranteed,
-        *_comparison(run),
+        *comparison(run.comparison),
         *others,
-        _limits(run),
+        *_limits(run),
         _certificate(run),
         Section("Rows and columns", (words.rows_used(run), *run.notes)),
         computed(run.audit, {"data": data, **run.model.facts}),
     ]
     title = f"{run.settings.view.capitalize()} tuning on {data}"
-    write_page(path, title, run.model.guarantee, sections)
+    write_page(path, title, run.model.guarantee, sections, "proved")
 
 
-def _limits(run: TuningRun) -> Section:
+def _limits(run: TuningRun) -> list[Section]:
     note = (
         "The tuned box limits the weight of every standardised feature. Inside it lie the model "
         "that predicts, trained on all rows that were not held out, and the best and the worst on "
@@ -39,14 +39,15 @@ def _limits(run: TuningRun) -> Section:
     return coefficients(run.audit, names, "the model that predicts", run.weights, note)
 
 
-def _comparison(run: TuningRun) -> list[Section]:
-    if run.comparison is None:
+def comparison(
+    compared: Comparison | None,
+    more: str = "The guarantee above is about the validation rows; it says nothing about these.",
+) -> list[Section]:
+    """Show the tuned model beside logistic regression, on held-out rows."""
+    if compared is None:
         return []
-    header, *rows = words.comparison_table(run.comparison)
-    text = (
-        "Accuracy on rows that neither model has seen. The guarantee above is about the validation "
-        "rows; it says nothing about these."
-    )
+    header, *rows = words.comparison_table(compared)
+    text = f"Accuracy on rows that neither model has seen. {more}"
     table = Table(
         "comparison",
         "Logistic regression, fitted to the same rows, standardised.",

@@ -2,15 +2,20 @@
 
 from pessimal.workflows.audit import audit_table
 from pessimal.workflows.model import TunedModel, read_model, write_model
+from pessimal.workflows.search import Candidate, SearchRun, SearchSettings, search_table
 from pessimal.workflows.tune import Comparison, Settings, TuningRun, tune_table
 
 __all__ = [
+    "Candidate",
     "Comparison",
+    "SearchRun",
+    "SearchSettings",
     "Settings",
     "TunedModel",
     "TuningRun",
     "audit_table",
     "read_model",
+    "search_table",
     "tune_table",
     "write_model",
 ]

@@ -28,6 +28,9 @@ Label: TypeAlias = str | int | float | bool
 
 FORMAT = "pessimal model"
 VERSION = 1
+BOX = "svc-box"
+"""The kind of a file that does not name one: files of a box never did."""
+
 _KINDS = {dict: "an object", list: "a list", str: "text"}
 _T = TypeVar("_T", dict[str, Any], list[Any], str)
 
@@ -46,12 +49,15 @@ class TunedModel:
         How columns become features.
     coef, intercept : tuple of float, float
         The score is ``features @ coef + intercept``, features in the units of the table.
-    box : tuple of float
-        The tuned limits on the weights of the standardised features.
+    box : tuple of float or None
+        The tuned limits on the weights of the standardised features; None for another kind of
+        model, which has none.
     guarantee : str
-        What was proved about the box, in one sentence.
+        What was proved, in one sentence.
     facts : mapping
         How it was tuned and what came out, under plain names.
+    kind : str
+        What was tuned: "svc-box", or another linear model.
     """
 
     target: str
@@ -59,9 +65,10 @@ class TunedModel:
     encoder: ColumnEncoder
     coef: tuple[float, ...]
     intercept: float
-    box: tuple[float, ...]
+    box: tuple[float, ...] | None
     guarantee: str
     facts: Mapping[str, Fact]
+    kind: str = BOX
 
     @property
     def recipe(self) -> ColumnEncoder:
@@ -119,12 +126,13 @@ def write_model(model: TunedModel, path: Path) -> None:
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"pessimal {__version__}",
+        **({"kind": model.kind} if model.kind != BOX else {}),
         "target": model.target,
         "classes": model.classes,
         "columns": [asdict(column) for column in model.encoder.columns],
         "coef": model.coef,
         "intercept": model.intercept,
-        "box": model.box,
+        **({"box": model.box} if model.box is not None else {}),
         "guarantee": model.guarantee,
         "facts": dict(model.facts),
     }
@@ -196,6 +204,9 @@ def _model(content: Any) -> TunedModel:
     if len(classes) != 2 or classes[0] == classes[1]:
         raise _Wrong("classes are not two different labels")
     n_features = len(encoder.feature_names)
+    kind = _of_kind(str, "kind", fields.get("kind", BOX))
+    if kind != BOX and "box" in fields:
+        raise _Wrong(f"kind is {shortened(kind)}, which has no box")
     facts = _of_kind(dict, "facts", fields.get("facts"))
     return TunedModel(
         target=_of_kind(str, "target", fields.get("target")),
@@ -203,9 +214,10 @@ def _model(content: Any) -> TunedModel:
         encoder=encoder,
         coef=_numbers("coef", fields.get("coef"), n_features),
         intercept=_number("intercept", fields.get("intercept")),
-        box=_numbers("box", fields.get("box"), n_features),
+        box=_numbers("box", fields.get("box"), n_features) if kind == BOX else None,
         guarantee=_of_kind(str, "guarantee", fields.get("guarantee")),
         facts={name: None if fact is None else _label(fact) for name, fact in facts.items()},
+        kind=kind,
     )
 
 

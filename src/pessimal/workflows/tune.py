@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -50,16 +51,11 @@ SECONDS_AFTER_INTERRUPTION = 5.0
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to tune.
+class TableSettings:
+    """What every way to tune on a table has to know.
 
     Attributes
     ----------
-    view : {"pessimistic", "optimistic"}
-    inner, groups
-        As in `PessimisticSVC`; the optimistic view has neither.
-    epsilon, delta : float
-        A model trains well when its loss is at most ``(1 + epsilon)·least + delta``.
     test_size : float
         Share of the rows to hold out; 0 for none.
     missing : {"drop", "fill"}
@@ -74,14 +70,9 @@ class Settings:
     curve : bool
         Whether to audit at several ε, for a picture.
     verbose : bool
-        Whether to write incumbent and bound to standard error while tuning.
+        Whether to write to standard error how far tuning is.
     """
 
-    view: View = "pessimistic"
-    inner: Inner = "flip"
-    groups: GroupsSpec = "each"
-    epsilon: float = 0.2
-    delta: float = 0.0
     test_size: float = 0.25
     missing: Missing = "drop"
     text: Text = "refuse"
@@ -89,6 +80,28 @@ class Settings:
     seed: int = 0
     curve: bool = False
     verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Settings(TableSettings):
+    """How to tune a box.
+
+    Attributes
+    ----------
+    view : {"pessimistic", "optimistic"}
+    inner, groups
+        As in `PessimisticSVC`; the optimistic view has neither.
+    epsilon, delta : float
+        A model trains well when its loss is at most ``(1 + epsilon)·least + delta``.
+    test_size, missing, text, time_limit, seed, curve, verbose
+        As in `SearchSettings`.
+    """
+
+    view: View = "pessimistic"
+    inner: Inner = "flip"
+    groups: GroupsSpec = "each"
+    epsilon: float = 0.2
+    delta: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,8 @@ class Comparison:
         Rows classified as labelled.
     n_only, n_only_logistic : int
         Rows that one of them has right and the other has not.
+    n_majority : int
+        Rows of the class that most rows to tune on have.
     """
 
     n_rows: int
@@ -109,6 +124,7 @@ class Comparison:
     n_right_logistic: int
     n_only: int
     n_only_logistic: int
+    n_majority: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +205,7 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
         settings=settings,
         solution=estimator.result_,
         audit=report,
-        comparison=_compare(estimator, tuning, testing) if len(testing.y) else None,
+        comparison=compare(estimator, tuning, testing) if len(testing.y) else None,
         notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes),
     )
 
@@ -271,7 +287,8 @@ def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) ->
     }
 
 
-def _compare(estimator: Any, tuning: CompleteRows, testing: CompleteRows) -> Comparison:
+def compare(estimator: Any, tuning: CompleteRows, testing: CompleteRows) -> Comparison:
+    """Count what a fitted model, logistic regression and the majority get right on other rows."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(tuning.X, tuning.y)
     ours = estimator.predict(testing.X) == testing.y
     theirs = logistic.predict(testing.X) == testing.y
@@ -281,4 +298,5 @@ def _compare(estimator: Any, tuning: CompleteRows, testing: CompleteRows) -> Com
         n_right_logistic=int(theirs.sum()),
         n_only=int((ours & ~theirs).sum()),
         n_only_logistic=int((theirs & ~ours).sum()),
+        n_majority=int(np.sum(testing.y == (1.0 if tuning.y.mean() > 0.0 else -1.0))),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pessimal.auditing.report import rounded_up
+from pessimal.auditing import AuditReport
+from pessimal.auditing.text import rounded
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.workflows.tune import Comparison, TuningRun
@@ -52,23 +53,23 @@ def trains_well(run: TuningRun) -> str:
     )
 
 
-def guarantee_table(run: TuningRun) -> Rows:
-    """Best and worst of these models on the validation rows, with what is proved."""
-    report = run.audit
+def guarantee_table(report: AuditReport, rows: str = "validation") -> Rows:
+    """Best and worst of these models on the rows of an audit, with what is proved."""
     n = report.n_val
     best, worst, errors = report.best_loss, report.worst_loss, report.worst_error
-    largest = rounded_up(worst.bound)
-    disagree, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
+    largest = rounded(worst.bound, 4, 1.0)
+    disagree, unknown = round(report.ambiguity * n), int(report.undecided.sum())
     exact = best.value - best.bound <= OPTIMAL_GAP
-    least = "exact" if exact else f"at least {best.bound:.4f}"
+    least = "exact" if exact else f"at least {rounded(best.bound, 4, -1.0):.4f}"
     most = f"at most {disagree + unknown}" if unknown else "exact"
-    return [
-        (f"on the {n} validation rows", "found", "proved"),
-        ("least loss (mean hinge)", f"{best.value:.4f}", least),
-        ("largest loss (mean hinge)", f"{worst.value:.4f}", f"at most {largest:.4f}"),
+    table: Rows = [
+        (f"on the {n} {rows} rows", "found", "proved"),
+        (f"least loss (mean {report.loss})", f"{best.value:.4f}", least),
+        (f"largest loss (mean {report.loss})", f"{worst.value:.4f}", f"at most {largest:.4f}"),
         ("most rows wrong", f"{errors.value * n:.0f} of {n}", f"at most {errors.bound * n:.0f}"),
         ("rows they disagree on", f"{disagree} of {n}", most),
     ]
+    return table if report.proves else [row[:2] for row in table]
 
 
 def comparison_table(comparison: Comparison) -> Rows:
@@ -89,7 +90,8 @@ MOST_FEATURES = 30
 def feature_table(run: TuningRun) -> Rows:
     """List the tuned limits and the coefficients of the model that predicts."""
     model = run.model
-    features = list(zip(model.encoder.feature_names, model.box, model.coef, strict=True))
+    box = model.box or ()
+    features = list(zip(model.encoder.feature_names, box, model.coef, strict=True))
     listed = [feature for feature in features if feature[1] > 0.0 or len(features) <= MOST_FEATURES]
     others = len(features) - len(listed)
     return [

@@ -25,7 +25,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from pessimal.errors import InvalidInputError
+from pessimal.errors import InvalidInputError, LearntByHeartWarning
 from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
 from pessimal.near_optimal.base import (
@@ -261,6 +261,7 @@ class RetrainedSet(NearOptimalSet):
                 f"{type(self.refitting.estimator).__name__} learns rows by heart: it fits wrong "
                 "labels at no cost. Its worst case is of rows that were not attacked, one half at "
                 "a time; regularise it for a training loss that means something",
+                LearntByHeartWarning,
                 stacklevel=4,
             )
             return self._held_out(push, allowance)
