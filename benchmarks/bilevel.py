@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "bilevel"
 
 from bilevel_rivals import Claim, fortuny_amat, sos1_gurobi
 from catalogue import CATALOGUE, Published
+from enumeration import optimistic
 from random_programs import AGREES, NOT_PROVED, WRONG, draw, judge
 
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
@@ -167,7 +168,7 @@ def rivals(at: Mapping[str, Any]) -> Found:
     program = drawn.problem.program()
     if not _linear(program):
         return []
-    expected = drawn.enumerate("optimistic")
+    expected = optimistic(drawn.arrays)
     rows = []
     for route, rival in RIVALS.items():
         started = time.process_time()
