@@ -225,6 +225,8 @@ def solve_pieces(
                 return replace(no_answer(relaxed, found), bound=bound, nodes=nodes)
             break
         bound = max(bound, found.bound)
+        if status is BilevelStatus.NOT_PROVED and found.value - bound <= 2.0 * gap_of(found.value):
+            status = BilevelStatus.OPTIMAL  # of the relaxation, whose certificate is not asked
         worst = _worst_case(program, leader, recourse, found.x, tolerance, deadline)
         if worst.value < best.value:
             best = worst
