@@ -26,7 +26,7 @@ run: $(VENV)/compiled  ## tune a small medical data set optimistically and pessi
 	@$(PY) -m pessimal.demo
 
 test: $(VENV)/dev $(VENV)/compiled  ## run all tests and documented examples, two at a time
-	@$(PY) -m pytest -n 2
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2  # one core for each
 
 lint: $(VENV)/dev  ## check style and formatting
 	@$(PY) -m ruff check .

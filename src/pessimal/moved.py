@@ -9,8 +9,8 @@ def forward(old: str, new: str) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a module that has moved."""
 
     def find(name: str) -> object:
-        warnings.warn(f"{old}.{name} is now {new}.{name}", FutureWarning, stacklevel=2)
         value: object = getattr(importlib.import_module(new), name)
+        warnings.warn(f"{old}.{name} is now {new}.{name}", FutureWarning, stacklevel=2)
         return value
 
     return find

@@ -208,8 +208,8 @@ class PessimisticSVC(SplitClassifier):
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for `fit`, the last tenth of them for the `final` model. When they run out the best
-        box found is kept, with a valid bound in `result_` and a warning.
+        Seconds for `fit`, the last quarter of them for certificate and `final` model. When they
+        run out the best box found is kept, with a valid bound in `result_` and a warning.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -312,8 +312,8 @@ class OptimisticSVC(SplitClassifier):
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for `fit`, the last tenth of them for the `final` model. When they run out the best
-        box found is kept, with a valid bound in `result_` and a warning.
+        Seconds for `fit`, the last quarter of them for certificate and `final` model. When they
+        run out the best box found is kept, with a valid bound in `result_` and a warning.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"

@@ -45,8 +45,8 @@ class PessimisticSVCCV(BoxClassifier):
     lower, upper : float or array-like of shape (p,), default=0.0, 1.0
         Limits on the box.
     time_limit : float or None, default=30.0
-        Seconds for `fit`, the last tenth of them for the `final` model. When they run out the best
-        box found is kept, with a valid bound in `result_` and a warning.
+        Seconds for `fit`, the last quarter of them for certificate and `final` model. When they
+        run out the best box found is kept, with a valid bound in `result_` and a warning.
     node_limit : int or None, default=None
         Limit on the nodes of the search that tunes each fold for itself.
     max_boxes : int or None, default=None

@@ -2,10 +2,11 @@
 
 from pessimal.losses.base import Loss, find_loss
 from pessimal.losses.piecewise import HINGE, Hinge, InMargin, OneBreakpoint, Step, ZeroOne
-from pessimal.losses.smooth import Logistic, SmoothLoss, Squared, SquaredHinge
+from pessimal.losses.smooth import Absolute, Logistic, SmoothLoss, Squared, SquaredHinge
 
 __all__ = [
     "HINGE",
+    "Absolute",
     "Hinge",
     "InMargin",
     "Logistic",

@@ -41,8 +41,17 @@ class SmoothLoss(Loss):
         """Return the second derivative at each margin."""
 
     @abstractmethod
-    def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Bound q over shifts from `low` ≤ 0 to `high` ≥ 0, from below and from above."""
+    def least_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Bound q from below over shifts from `low` ≤ 0 to `high` ≥ 0."""
+
+    @abstractmethod
+    def largest_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Bound q from above over shifts from `low` ≤ 0 to `high` ≥ 0."""
+
+    def contacts(self, low: Vector, high: Vector) -> list[Vector]:
+        """Return margins, from `low` to `high`, where a good parabola below may touch the loss."""
+        del low, high
+        return []
 
 
 class Squared(SmoothLoss):
@@ -66,11 +75,15 @@ class Squared(SmoothLoss):
         """Return 2 everywhere."""
         return np.full(np.broadcast(low, high).shape, 2.0)
 
-    def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    def least_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
         """Return 2 everywhere: it is a parabola."""
         del low, high
-        two = self.second(margins)
-        return two, two
+        return self.second(margins)
+
+    def largest_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Return 2 everywhere."""
+        del low, high
+        return self.second(margins)
 
     def of_scores(self, labels: Vector, scores: Vector) -> Vector:
         """Return the squared distances of scores from their labels."""
@@ -106,29 +119,32 @@ class Logistic(SmoothLoss):
         """Return φ'' at the margin nearest to 0, where it is largest."""
         return self.second(np.clip(0.0, low, high))
 
-    def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Bound the ends of q, which rises up to the shift to ``−t`` and falls beyond.
+    def least_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Bound q at the ends: it rises up to the shift to ``−t`` and falls beyond.
 
-        That φ'' is largest at 0 and symmetric makes it so; at ``−t`` the parabola of Jaakkola and
-        Jordan (2000) touches φ a second time.
+        That φ'' is largest at 0 and symmetric makes it so.
         """
-        value, slope, second = self.value(margins), self.slope(margins), self.second(margins)
+        ends = (self._secant(margins, shift, -1.0) for shift in (low, high))
+        return np.maximum(0.0, np.minimum(*ends))
 
-        def bounds(shift: Vector) -> tuple[Vector, Vector]:
-            tiny = np.abs(shift) < SMALL
-            safe = np.where(tiny, 1.0, shift)
-            there, linear = self.value(margins + safe), slope * safe
-            error = ROUNDING * (there + value + np.abs(linear))
-            scale = 2.0 / (safe * safe)
-            rise = there - value - linear
-            # φ'' changes at most by the factor exp(|s|) over a shift s.
-            near = np.exp(np.abs(np.where(tiny, shift, 0.0)))
-            least = np.where(tiny, second / near, scale * (rise - error))
-            return least, np.where(tiny, second * near, scale * (rise + error))
+    def largest_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Bound q next to ``−t``, where the parabola of Jaakkola and Jordan (2000) touches φ."""
+        peak = self._secant(margins, np.clip(-2.0 * margins, low, high), 1.0)
+        return np.minimum(0.25, np.maximum(self.second(margins), peak))
 
-        ends = bounds(low)[0], bounds(high)[0]
-        peak = bounds(np.clip(-2.0 * margins, low, high))[1]
-        return np.maximum(0.0, np.minimum(*ends)), np.minimum(0.25, np.maximum(second, peak))
+    def _secant(self, margins: Vector, shift: Vector, side: float) -> Vector:
+        """Return q at a shift, rounded up (side 1) or down."""
+        tiny = np.abs(shift) < SMALL
+        safe = np.where(tiny, 1.0, shift)
+        here, there = self.value(margins), self.value(margins + safe)
+        linear = self.slope(margins) * safe
+        error = side * ROUNDING * (there + here + np.abs(linear))
+        far = 2.0 * (there - here - linear + error) / (safe * safe)
+        if not tiny.any():
+            return np.asarray(far)
+        # φ'' changes at most by the factor exp(|s|) over a shift s.
+        near = self.second(margins) * np.exp(side * np.abs(np.where(tiny, shift, 0.0)))
+        return np.where(tiny, near, far)
 
 
 class SquaredHinge(SmoothLoss):
@@ -154,19 +170,82 @@ class SquaredHinge(SmoothLoss):
         del high
         return self.second(low)
 
-    def secants(self, margins: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        """Return q at the two ends: φ'' falls with the margin, and so does its mean."""
+    def least_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Return q at the upper end: φ'' falls with the margin, and so does its mean."""
+        del low
         hinge = 1.0 - margins
-        inside = hinge > 0.0
-        # To the right of a margin below 1 the loss is a parabola up to 1 and 0 beyond; to the left
-        # of one above it is 0 down to 1. In between, where no formula applies, nothing is divided.
-        right, left = np.maximum(high, np.abs(hinge)), np.minimum(low, -np.abs(hinge))
-        right, left = np.where(right == 0.0, 1.0, right), np.where(left == 0.0, -1.0, left)
+        # To the right of a margin below 1 the loss is a parabola up to 1 and 0 beyond. Where no
+        # formula applies nothing is divided.
+        right = np.maximum(high, np.abs(hinge))
+        right = np.where(right == 0.0, 1.0, right)
         falling = 2.0 * hinge * (2.0 * right - hinge) / np.square(right)
+        least = np.where(hinge > 0.0, np.where(high > hinge, falling, 2.0), 0.0)
+        return np.asarray(least * (1.0 - ROUNDING))
+
+    def largest_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Return q at the lower end."""
+        del high
+        hinge = 1.0 - margins
+        # To the left of a margin above 1 the loss is 0 down to 1.
+        left = np.minimum(low, -np.abs(hinge))
+        left = np.where(left == 0.0, -1.0, left)
         rising = 2.0 * np.square((hinge - left) / left)
-        least = np.where(inside, np.where(high > hinge, falling, 2.0), 0.0)
-        largest = np.where(inside, 2.0, np.where(low < hinge, rising, 0.0))
-        return least * (1.0 - ROUNDING), np.minimum(2.0, largest * (1.0 + ROUNDING))
+        largest = np.where(hinge > 0.0, 2.0, np.where(low < hinge, rising, 0.0))
+        return np.minimum(2.0, largest * (1.0 + ROUNDING))
+
+
+class Absolute(SmoothLoss):
+    """``√(margin² + τ²)``: the absolute value, rounded off around 0 and at most τ above it."""
+
+    symmetric = True
+
+    def __init__(self, rounding: float) -> None:
+        self.rounding = rounding
+
+    def value(self, margins: Vector) -> Vector:
+        """Return the absolute values, rounded off."""
+        return np.hypot(margins, self.rounding)
+
+    def slope(self, margins: Vector) -> Vector:
+        """Return the signs, rounded off."""
+        return margins / self.value(margins)
+
+    def second(self, margins: Vector) -> Vector:
+        """Return the curvature, nearly all of it around 0."""
+        size = self.value(margins)
+        return np.square(self.rounding / size) / size
+
+    def curvature(self, low: Vector, high: Vector) -> Vector:
+        """Return φ'' at the margin nearest to 0, where it is largest."""
+        return self.second(np.clip(0.0, low, high))
+
+    def least_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Return q at the ends: it rises up to the shift to ``−t`` and falls beyond."""
+        ends = (self._secant(margins, shift) for shift in (low, high))
+        return np.asarray(np.minimum(*ends) * (1.0 - ROUNDING))
+
+    def largest_secant(self, margins: Vector, low: Vector, high: Vector) -> Vector:
+        """Return q next to ``−t``."""
+        return self._secant(margins, np.clip(-2.0 * margins, low, high)) * (1.0 + ROUNDING)
+
+    def _secant(self, margins: Vector, shift: Vector) -> Vector:
+        """Return q at a shift.
+
+        With the sizes ``a`` and ``b`` of both points and their inner product ``c``, as vectors
+        ``(t, τ)``, q is ``2(ab − c)/(a·s²)`` and ``(ab − c)(ab + c) = τ²s²``.
+        """
+        a = self.value(margins)
+        ab = a * self.value(margins + shift)
+        c = margins * (margins + shift) + self.rounding**2
+        apart = np.where(c < 0.0, shift, 1.0)  # on both sides of 0
+        far = 2.0 * (ab - c) / (a * np.square(apart))
+        return np.where(c < 0.0, far, 2.0 * self.rounding**2 / (a * (ab + np.abs(c))))
+
+    def contacts(self, low: Vector, high: Vector) -> list[Vector]:
+        """Return where the parabola touches that meets the absolute value at 0 and both ends."""
+        slope = np.clip(-(low + high) / np.maximum(high - low, self.rounding), -1.0, 1.0)
+        steep = np.sqrt(np.maximum(1.0 - np.square(slope), ROUNDING))
+        return [np.where((low < 0.0) & (high > 0.0), self.rounding * slope / steep, low)]
 
 
 def _probability(score: Vector) -> Vector:

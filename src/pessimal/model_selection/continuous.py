@@ -86,7 +86,7 @@ def best_penalty(
 
     Parameters
     ----------
-    estimator : Ridge, RidgeClassifier, LogisticRegression (two classes, l2) or LinearSVC
+    estimator : Ridge, RidgeClassifier, Lasso, ElasticNet, LogisticRegression or LinearSVC
     X_train, y_train, X_val, y_val : array-like
     low, high : float
         The range of the parameter, both above 0.

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import (
-    _fit_and_score,
     _insert_error_scores,
     _warn_or_raise_about_fit_failures,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
 
@@ -37,9 +33,9 @@ from pessimal.errors import InvalidInputError
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.losses import Loss
 from pessimal.model_selection.choice import TIE, choose, simplicity
+from pessimal.model_selection.folds import Folds, Worst
 from pessimal.model_selection.worst import WorstCase
-from pessimal.problem import Budget, Matrix, Vector
-from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.problem import Budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,10 +55,10 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
     together: those with a training loss of at most ``(1 + epsilon)·least + delta``. The candidate
     whose worst such model does best on the test folds is chosen. All else is as in `GridSearchCV`.
 
-    For ridge, least squares, logistic regression (two classes, l2) and linear SVM (squared hinge)
-    the worst case has a proved bound. Any other classifier or regressor is trained again and again
-    on reweighted rows: its worst case is *found*, and there may be a worse one. In a pipeline the
-    steps before the last stay as fitted on the training fold.
+    For ridge, lasso, least squares, logistic regression (two classes) and linear SVM (squared
+    hinge) the worst case has a proved bound. Any other classifier or regressor is trained again
+    and again on reweighted rows: its worst case is *found*, and there may be a worse one. In a
+    pipeline the steps before the last stay as fitted on the training fold.
 
     Parameters
     ----------
@@ -127,12 +123,12 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), LogisticRegression())
     >>> grid = {"logisticregression__C": [0.1, 1.0, 10.0]}
-    >>> search = PessimisticSearchCV(model, grid, epsilon=0.01, scoring="neg_log_loss", cv=3)
+    >>> search = PessimisticSearchCV(model, grid, epsilon=0.05, scoring="neg_log_loss", cv=3)
     >>> search.fit(X[::4], y[::4]).best_params_
     {'logisticregression__C': 1.0}
     >>> results = search.cv_results_
     >>> print(results["mean_test_score"].round(2), results["mean_worst_found"].round(2))
-    [-0.14 -0.08 -0.08] [-0.17 -0.12 -0.12]
+    [-0.14 -0.08 -0.08] [-0.23 -0.19 -0.22]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -395,130 +391,6 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.best_params_ = results["params"][self.best_index_]
 
 
-@dataclass(frozen=True)
-class Found:
-    """The worst score of one candidate on one fold; whether time cut the search for refits."""
-
-    found: float = np.nan
-    bound: float = np.nan
-    proves: bool = True
-    cut: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Worst:
-    """Worst scores of all candidates (rows) on all folds (columns)."""
-
-    found: Matrix
-    bound: Matrix
-    proves: Any
-
-    @classmethod
-    def unknown(cls, n_candidates: int, n_splits: int) -> Worst:
-        """Return the state before anything is known."""
-        shape = n_candidates, n_splits
-        return cls(np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape, np.bool_))
-
-    def set(self, candidate: int, split: int, found: Found) -> None:
-        """Write down what was found; of two answers the worst model and the better bound."""
-        at = candidate, split
-        self.found[at] = np.fmin(self.found[at], found.found)
-        self.bound[at] = np.fmax(self.bound[at], found.bound)
-        self.proves[at] = found.proves
-
-    def scores(self) -> Vector:
-        """Return by what candidates are compared: mean bounds, or what was found without."""
-        bounded = self.proves.all(axis=1)
-        scores: Vector = np.where(bounded, self.bound.mean(axis=1), self.found.mean(axis=1))
-        return scores
-
-    def spreads(self) -> Vector:
-        """Return the standard deviation over folds of what candidates are compared by."""
-        bounded = self.proves.all(axis=1) & np.isfinite(self.bound).all(axis=1)
-        spreads: Vector = np.where(bounded, _std(self.bound), _std(self.found))
-        return spreads
-
-    def open(self) -> Any:
-        """Return where bound and worst model have not met, though they might."""
-        gap = self.found - self.bound
-        return self.proves & (gap > OPTIMAL_GAP * np.maximum(1.0, np.abs(self.found)))
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of cv_results_."""
-        columns: dict[str, Any] = {}
-        for name, values in (("worst_found", self.found), ("worst_bound", self.bound)):
-            columns |= {f"split{k}_{name}": column for k, column in enumerate(values.T)}
-            columns[f"mean_{name}"] = values.mean(axis=1)
-            columns[f"std_{name}"] = _std(values)
-        known = self.proves & np.isfinite(self.bound)
-        columns["worst_proved"] = (known & ~self.open()).all(axis=1)
-        scores = self.scores()
-        last = np.where(np.isnan(scores), -np.inf, scores)
-        columns["rank_worst"] = rankdata(-last, method="min").astype(np.int32)
-        return columns
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """What a worker needs to evaluate a candidate on a fold."""
-
-    estimator: Any
-    X: Any
-    y: Any
-    splits: Sequence[tuple[Any, Any]]
-    candidates: Sequence[dict[str, Any]]
-    worst_case: WorstCase
-    weight: Any
-    error_score: float | Literal["raise"]
-    ordinary: dict[str, Any]
-
-    def evaluate(self, candidate: int, split: int, seconds: float) -> tuple[dict[str, Any], Found]:
-        """Fit and score as scikit-learn does, and find the worst case coarsely."""
-        train, test = self.splits[split]
-        outcome = _fit_and_score(
-            clone(self.estimator),
-            self.X,
-            self.y,
-            train=train,
-            test=test,
-            parameters=self.candidates[candidate],
-            split_progress=(split, len(self.splits)),
-            candidate_progress=(candidate, len(self.candidates)),
-            **self.ordinary,
-        )
-        if outcome["fit_error"] is not None:
-            error = self.error_score
-            return outcome, Found() if isinstance(error, str) else Found(error, error)
-        return outcome, self.worst(candidate, split, seconds, coarse=True)
-
-    def worst(self, candidate: int, split: int, seconds: float, coarse: bool = False) -> Found:
-        """Find the worst case of a candidate on a fold."""
-        estimator = clone(self.estimator).set_params(
-            **clone(self.candidates[candidate], safe=False)
-        )
-        train, test = self.splits[split]
-        X, y = _safe_split(estimator, self.X, self.y, train)
-        X_test, y_test = _safe_split(estimator, self.X, self.y, test, train)
-        weight = None if self.weight is None else np.asarray(self.weight)[train]
-        task = self.worst_case
-        deadline = Deadline.after(seconds)
-        try:
-            worst, members = task.of(
-                estimator, X, y, X_test, y_test, weight, deadline, coarse=coarse
-            )
-        except Exception as error:
-            if self.error_score == "raise":
-                raise
-            warnings.warn(
-                f"no worst case of {self.candidates[candidate]} on split {split}, which counts "
-                f"as {self.error_score}: {error}",
-                stacklevel=2,
-            )
-            return Found(self.error_score, self.error_score)
-        bounds = task.score(worst.value, members), task.score(worst.upper_bound, members)
-        return Found(*bounds, members.proves, cut=not members.proves and deadline.over)
-
-
 def _weights(estimator: Any, fit_params: dict[str, Any]) -> Any:
     """Return the weights among the parameters of a fit; others no refit could be given."""
     names = {"sample_weight"}
@@ -544,9 +416,3 @@ def _like(outcome: dict[str, Any]) -> dict[str, Any]:
         if name in outcome:
             missing[name] = unknown(outcome[name])
     return missing
-
-
-def _std(values: Matrix) -> Vector:
-    """Return standard deviations of rows, NaN for those that are not finite."""
-    finite = np.where(np.isfinite(values), values, np.nan)
-    return np.asarray(finite.std(axis=1))

@@ -57,9 +57,9 @@ def worst_case_of(
     Returns
     -------
     Extreme
-        Its `value` was found, its `upper_bound` is proved. For ridge, logistic regression (two
-        classes, l2) and linear SVM they are close or the same. For any other estimator the upper
-        bound says nothing: infinite, or 1 for errors.
+        Its `value` was found, its `upper_bound` is proved. For ridge, lasso, logistic regression
+        (two classes) and linear SVM they are close or the same. For any other estimator the
+        upper bound says nothing: infinite, or 1 for errors.
 
     Examples
     --------

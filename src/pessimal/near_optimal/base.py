@@ -11,13 +11,14 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.limits import TimeLimit
+from pessimal.limits import TimeLimit, is_number
 from pessimal.losses import Loss
 from pessimal.problem import Budget, Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
@@ -29,6 +30,20 @@ KINDS = (
     "pessimal.near_optimal.retrained.retrained_set",
 )
 """Modules of the kinds of this package, in the order they are asked, not imported before."""
+
+
+def read_budget(budget: Budget) -> Budget:
+    """Return a budget given by the user."""
+    if not isinstance(budget, Budget):
+        raise InvalidInputError(f"budget is {budget!r}; pass a Budget(epsilon=, delta=)")
+    return budget
+
+
+def read_size(n: int) -> int:
+    """Return a number of members asked for by the user."""
+    if not (is_number(n, Integral) and n > 0):
+        raise InvalidInputError(f"n is {n!r}; pass a positive whole number")
+    return int(n)
 
 
 class Model(Protocol):
@@ -44,6 +59,18 @@ class Linear:
 
     coef: Vector
     intercept: float
+
+    @classmethod
+    def read(cls, model: Any) -> Linear:
+        """Return a linear model given by the user: one of these, or a fitted one."""
+        if isinstance(model, Linear):
+            return model
+        if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
+            raise InvalidInputError(
+                f"model is a {type(model).__name__}; pass a Linear, or a fitted linear model with "
+                "coef_ and intercept_"
+            )
+        return cls(np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]))
 
     def decision_function(self, X: Matrix) -> Vector:
         """Return the score of each row."""
@@ -225,10 +252,11 @@ def near_optimal_set(
     ----------
     estimator : estimator
         Of a type for which there is a kind of set: `Ridge`, `RidgeClassifier`,
-        `LinearRegression`, `LogisticRegression` (two classes, l2) or `LinearSVC` (squared hinge)
-        of scikit-learn, fitted or not; a fitted `OptimisticSVC`, `PessimisticSVC` or
-        `PessimisticSVCCV`; a pipeline, whose earlier steps are frozen; or any other classifier or
-        regressor, which is trained again and again, so that its extremes are found, not proved.
+        `LinearRegression`, `Lasso`, `ElasticNet`, `LogisticRegression` (two classes) or
+        `LinearSVC` (squared hinge, l2) of scikit-learn, fitted or not; a fitted `OptimisticSVC`,
+        `PessimisticSVC` or `PessimisticSVCCV`; a pipeline, whose earlier steps are frozen; or any
+        other classifier or regressor, which is trained again and again, so that its extremes are
+        found, not proved.
     X, y : array-like of shape (n, p), array-like of shape (n,)
         The training data. For scikit-learn's estimators they may also be sparse, arrays or data
         frames of Dask, or blocks: X anything that yields tuples (X, y) or (X, y, sample_weight)

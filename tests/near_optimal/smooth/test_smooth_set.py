@@ -6,6 +6,7 @@ from typing import Any
 
 import cvxpy
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
@@ -153,7 +154,8 @@ def test_other_losses_may_judge() -> None:
     ("estimator", "words"),
     [
         (Ridge(positive=True), "positive=True"),
-        (LogisticRegression(l1_ratio=0.5, solver="saga"), "l1_ratio=0.5"),
+        (LogisticRegression(l1_ratio=1.5, solver="saga"), "l1_ratio=1.5"),
+        (LogisticRegression(class_weight={"a": 1.0, "c": 2.0}), "class_weight for 'c'"),
         (LinearSVC(loss="hinge"), "loss='hinge'"),
         (LinearSVC(penalty="l1"), "penalty='l1'"),
         (LogisticRegression(C=0.0), "C=0.0; pass a positive number"),
@@ -299,3 +301,48 @@ def test_a_class_without_weight_is_refused() -> None:
         near_optimal_set(
             LogisticRegression(), X, labels, sample_weight=np.where(labels == "a", 1.0, 0.0)
         )
+
+
+def test_a_frame_with_other_columns_is_refused() -> None:
+    X, labels, _, X_val, labels_val, _ = draw(0)
+    members = near_optimal_set(LogisticRegression(), pd.DataFrame(X, columns=list("pqr")), labels)
+    swapped = pd.DataFrame(X_val, columns=list("qpr"))
+    for ask in (
+        lambda: members.worst(swapped, labels_val),
+        lambda: members.best(swapped, labels_val),
+        lambda: members.score_range(swapped),
+    ):
+        with pytest.raises(InvalidInputError, match="in their order: p, q, r"):
+            ask()
+    assert (
+        members.worst(X_val, labels_val).value
+        == members.worst(pd.DataFrame(X_val, columns=list("pqr")), labels_val).value
+    )
+
+
+def test_what_is_no_budget_size_limit_or_model_is_refused() -> None:
+    X, labels, *_ = draw(0)
+    members = near_optimal_set(LogisticRegression(), X, labels, epsilon=0.1)
+    with pytest.raises(InvalidInputError, match=r"budget is 0\.1; pass a Budget"):
+        members.with_budget(0.1)  # type: ignore[arg-type]
+    for n in (1.5, 0, True):
+        with pytest.raises(InvalidInputError, match=f"n is {n}; pass a positive whole number"):
+            members.sample(n)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="node_limit is -1"):
+        members.worst(X, labels, node_limit=-1)
+    with pytest.raises(InvalidInputError, match="model is a dict"):
+        members.contains({})
+    assert members.contains(LogisticRegression(**EXACT).fit(X, labels))
+    assert not members.contains(LogisticRegression(C=1e-6, **EXACT).fit(X, labels))
+
+
+def test_rows_without_weight_have_no_say_in_units() -> None:
+    X, labels, *_ = draw(0)
+    usual = near_optimal_set(LogisticRegression(), X, labels, epsilon=0.05)
+    far = np.vstack([X, np.full((1, 3), 1e12)])
+    labels_far, weight = np.append(labels, "a"), np.append(np.ones(60), 0.0)
+    same = near_optimal_set(
+        LogisticRegression(), far, labels_far, epsilon=0.05, sample_weight=weight
+    )
+    assert same.trained.value == pytest.approx(usual.trained.value, rel=1e-9)
+    assert same.worst(X, labels).value == pytest.approx(usual.worst(X, labels).value, rel=1e-6)

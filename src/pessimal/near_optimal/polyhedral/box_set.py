@@ -22,7 +22,14 @@ from pessimal.labels import Classes, signs
 from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, find_loss
 from pessimal.lp.highs import WarmProgram
-from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.base import (
+    Extreme,
+    Linear,
+    NearOptimalSet,
+    ScoreRange,
+    read_budget,
+    read_size,
+)
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
 from pessimal.near_optimal.polyhedral.program import coarse_bound
@@ -104,10 +111,12 @@ class BoxSet(NearOptimalSet):
 
     def train_loss(self, model: Linear) -> float:
         """Return the mean hinge loss on the training set."""
+        model = Linear.read(model)
         return self.problem.train_loss(model.coef, -model.intercept)
 
     def contains(self, model: Linear) -> bool:
         """Return whether a model is in the box and trains within the budget, up to rounding."""
+        model = Linear.read(model)
         slack = MEMBER * self.problem.loss_unit(self.training_limit)
         in_box = bool((np.abs(model.coef) <= self.box).all())
         return in_box and self.train_loss(model) <= self.training_limit + slack
@@ -115,7 +124,7 @@ class BoxSet(NearOptimalSet):
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
         other = copy(self)
-        other.budget, other._warm = budget, None
+        other.budget, other._warm = read_budget(budget), None
         for known in ("training_limit", "models"):
             other.__dict__.pop(known, None)
         return other
@@ -161,7 +170,7 @@ class BoxSet(NearOptimalSet):
         deadline = Deadline.read(time_limit)
         rng = np.random.default_rng(random_state)
         members: list[Linear] = []
-        while len(members) < n and not deadline.over:
+        while len(members) < read_size(n) and not deadline.over:
             u, _ = self.models.least(rng.standard_normal(len(self.box) + 1), deadline=deadline)
             if u is None:
                 break

@@ -28,7 +28,13 @@ from sklearn.utils.validation import _num_samples
 from pessimal.errors import InvalidInputError, LearntByHeartWarning
 from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
-from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.base import (
+    Extreme,
+    NearOptimalSet,
+    ScoreRange,
+    read_budget,
+    read_size,
+)
 from pessimal.near_optimal.retrained.judging import (
     losses,
     margins,
@@ -181,7 +187,7 @@ class RetrainedSet(NearOptimalSet):
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, with what was met so far."""
         other = copy(self)
-        other.budget, other.met = budget, list(self.met)
+        other.budget, other.met = read_budget(budget), list(self.met)
         return other
 
     def worst(
@@ -232,7 +238,7 @@ class RetrainedSet(NearOptimalSet):
         """Return members: refits from other seeds, on bootstrap weights as far as these go."""
         deadline = Deadline.read(time_limit)
         rng = np.random.default_rng(random_state)
-        members = self.members[:n]
+        members = self.members[: read_size(n)]
         while len(members) < n and not deadline.over:
             members.append(self._bootstrapped(rng, Allowance(REFITS, deadline)))
         return members

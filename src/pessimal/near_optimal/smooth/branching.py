@@ -146,8 +146,7 @@ def branch(
 def _halves(node: Node, ball: Ball) -> list[tuple[tuple[Slab, ...], Slab]]:
     """Cut a node where its models differ most."""
     mean = node.moments.mean
-    spread = node.moments.second - np.outer(mean, mean)
-    v = eigh(ball.factor.T @ spread @ ball.factor)[1][:, -1]
+    v = eigh(ball.factor.T @ node.moments.covariance @ ball.factor)[1][:, -1]
     same = [k for k, slab in enumerate(node.slabs) if abs(slab.v @ v) > SAME]
     if same:
         old = node.slabs[same[0]]

@@ -1,9 +1,10 @@
-"""What training minimises: the mean of a loss over rows, and a quadratic penalty.
+"""What training minimises: the mean of a loss over rows, and penalties.
 
-``R(u) = Σ weight_i·φ(z_i·u − o_i) + ½uᵀPu``. In classification a row ``z`` carries its label and
-the offset is 0, so that ``z·u`` is the margin; in regression the offset is the target, and
-``z·u − o`` the residual. Weights sum to 1. The mean of squares is a parabola, and after one pass
-over the rows nothing is asked of them again.
+``R(u) = Σ weight_i·φ(z_i·u − o_i) + ½uᵀPu + Σ λ_j|u_j|``. In classification a row ``z`` carries its
+label and the offset is 0, so that ``z·u`` is the margin; in regression the offset is the target,
+and ``z·u − o`` the residual. Weights sum to 1. The mean of squares is a parabola, and after one
+pass over the rows nothing is asked of them again. The absolute values are rounded off upwards, by
+so little that it hardly counts: what is within a budget with them is so without.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from pessimal.errors import SolverError
-from pessimal.losses import SmoothLoss, Squared
+from pessimal.losses import Absolute, SmoothLoss, Squared
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
 from pessimal.near_optimal.smooth.rows import Block, Rows
 from pessimal.problem import Matrix, Vector
@@ -116,24 +117,40 @@ def moved(parabola: Parabola, rows: Rows, u: Vector) -> Parabola:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A mean loss and the penalty ``½uᵀPu``."""
+    """A mean loss, the penalty ``½uᵀPu``, and that of absolute values if there is one."""
 
     mean: MeanLoss | Parabola
     penalty: Matrix
+    absolute: MeanLoss | None = None
 
     def value(self, u: Vector) -> float:
         """Return what training minimises."""
-        return self.mean.value(u) + 0.5 * float(u @ self.penalty @ u)
+        value = self.mean.value(u) + 0.5 * float(u @ self.penalty @ u)
+        return value if self.absolute is None else value + self.absolute.value(u)
 
     def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
         """Return it and its slope in a direction."""
         value, slope = self.mean.slope_along(u, direction)
         pull = self.penalty @ u
-        return value + 0.5 * float(u @ pull), slope + float(pull @ direction)
+        value, slope = value + 0.5 * float(u @ pull), slope + float(pull @ direction)
+        if self.absolute is None:
+            return value, slope
+        more = self.absolute.slope_along(u, direction)
+        return value + more[0], slope + more[1]
 
     def expansion(self, u: Vector) -> Quadratic:
         """Return its parabola at a model."""
+        smooth = self.smooth_at(u)
+        return smooth if self.absolute is None else smooth + self.absolute.expansion(u)
+
+    def smooth_at(self, u: Vector) -> Quadratic:
+        """Return the parabola, at a model, of all but the absolute values."""
         return self.mean.expansion(u) + self.penalty_at(u)
+
+    def rounded(self, rounding: float) -> Objective:
+        """Return this with absolute values rounded off so much."""
+        assert self.absolute is not None
+        return replace(self, absolute=MeanLoss(self.absolute.rows, Absolute(rounding)))
 
     def penalty_at(self, u: Vector) -> Quadratic:
         """Return the penalty, as a quadratic around a model."""

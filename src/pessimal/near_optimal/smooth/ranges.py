@@ -16,8 +16,10 @@ with the Hessian of the trained model for all of them.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -35,7 +37,7 @@ from pessimal.near_optimal.smooth.quadratic import (
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
-NARROWED = 0.01
+NARROWED = 0.1
 """Ranges that all kept this close to their width are left as they are."""
 
 ROUNDS = 30
@@ -84,22 +86,28 @@ class Ellipsoids:
 
 def narrowed(
     around: Ellipsoids,
-    rows: Rows,
-    loss: SmoothLoss,
-    penalty: Quadratic,
+    terms: Sequence[MeanLoss],
+    fixed: Quadratic,
     trained: Vector,
     limit: float,
-) -> tuple[Ellipsoids, Rows]:
-    """Narrow ellipsoids that hold the set; return them and the rows with the ranges they leave."""
-    rows, wide = rows.map(around), np.inf
+) -> tuple[Ellipsoids, tuple[Rows, ...]]:
+    """Narrow ellipsoids around the set where a sum of terms and a quadratic is within a limit.
+
+    Return them and the rows of each term with the ranges they leave.
+    """
+    rows, wide = tuple(term.rows.map(around) for term in terms), np.inf
     for _ in range(ROUNDS):
-        below = rows.total(partial(_below, loss, trained)) + penalty
+        parts = [
+            of.total(partial(_below, term.loss, trained))
+            for term, of in zip(terms, rows, strict=True)
+        ]
+        below = reduce(operator.add, parts, fixed)
         if not certainly_positive(below.curvature):  # over ranges this wide R is nearly linear
             break
         region = replace(below, value=below.value - limit)
         around = Ellipsoids((region,))
-        rows = rows.map(around)
-        width = rows.total(_width)
+        rows = tuple(of.map(around) for of in rows)
+        width = sum(of.total(_width) for of in rows)
         if width >= (1.0 - NARROWED) * wide:
             break
         wide = width
@@ -109,7 +117,7 @@ def narrowed(
 def _below(loss: SmoothLoss, trained: Vector, block: Block) -> Quadratic:
     """Return a parabola below the mean loss of rows, tangent at the trained model."""
     margins = block.margins(trained)
-    least, _ = loss.secants(margins, block.low, block.high)
+    least = loss.least_secant(margins, block.low, block.high)
     slope = block.Z.T @ (block.weight * loss.slope(margins))
     return Quadratic(loss.mean(margins, block.weight), slope, block.gram(least))
 

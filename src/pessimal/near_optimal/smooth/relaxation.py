@@ -15,16 +15,17 @@ worst: both parabolas tangent there.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, certainly_positive, largest
-from pessimal.near_optimal.smooth.rows import Block, Rows
+from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
 ROUNDS = 100
@@ -41,20 +42,21 @@ TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and second moments of a distribution of models, relative to the trained one."""
+    """Mean and covariance of a distribution of models, relative to the trained one."""
 
     mean: Vector
-    second: Matrix
+    covariance: Matrix
 
     @classmethod
     def at(cls, d: Vector) -> Moments:
         """Return those of a single model."""
-        return cls(d, np.outer(d, d))
+        return cls(d, np.zeros((len(d), len(d))))
 
     def joined(self, d: Vector, share: float) -> Moments:
         """Return those with a share of another model."""
-        keep = 1.0 - share
-        return Moments(keep * self.mean + share * d, keep * self.second + share * np.outer(d, d))
+        step = d - self.mean
+        apart = (1.0 - share) * (self.covariance + share * np.outer(step, step))
+        return Moments(self.mean + share * step, apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,22 +65,28 @@ class Envelope:
 
     Attributes
     ----------
-    rows : Rows
-        With their ranges.
-    part : callable
-        Makes the quadratic of moments and a block.
-    penalty : Quadratic, optional
+    terms : tuple of (Rows, callable)
+        Rows with their ranges, and what makes a quadratic of moments and a block of them.
+    fixed : Quadratic, optional
         What is added, around the trained model.
     """
 
-    rows: Rows
-    part: Callable[[Moments, Block], Quadratic]
-    penalty: Quadratic | None = None
+    terms: tuple[tuple[Rows, Callable[[Moments, Block], Quadratic]], ...]
+    fixed: Quadratic | None = None
 
     def at(self, moments: Moments) -> Quadratic:
         """Return the quadratic, around the trained model."""
-        total = self.rows.total(partial(self.part, moments))
-        return total if self.penalty is None else total + self.penalty
+        parts = [rows.total(partial(part, moments)) for rows, part in self.terms]
+        return reduce(operator.add, parts if self.fixed is None else [*parts, self.fixed])
+
+    def map(self, change: Callable[[Block], Block]) -> Envelope:
+        """Return the same with every block changed."""
+        return replace(self, terms=tuple((rows.map(change), part) for rows, part in self.terms))
+
+    @property
+    def empty(self) -> bool:
+        """Whether some row has no range left."""
+        return any(any(rows.each(_empty)) for rows, _ in self.terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +116,19 @@ class Relaxation:
             return self.around, above
         return replace(below, value=below.value - self.limit), above
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether passes over all rows are cheap."""
+        envelopes = [f for f in (self.below, self.above) if isinstance(f, Envelope)]
+        return all(isinstance(rows, HeldRows) for f in envelopes for rows, _ in f.terms)
+
     def narrowed(self, change: Callable[[Block], Block]) -> Relaxation | None:
         """Return the same with narrower ranges; None if they leave nothing."""
         below, above = (
-            replace(f, rows=f.rows.map(change)) if isinstance(f, Envelope) else f
-            for f in (self.below, self.above)
+            f.map(change) if isinstance(f, Envelope) else f for f in (self.below, self.above)
         )
-        for part in (below, above):
-            if isinstance(part, Envelope) and any(part.rows.each(_empty)):
-                return None
+        if any(isinstance(f, Envelope) and f.empty for f in (below, above)):
+            return None
         return replace(self, below=below, above=above)
 
     def within(self, d: Vector) -> Vector:
@@ -179,21 +191,25 @@ def envelope(
     """
     margins = block.margins(trained)
     low, high = block.low, block.high
-    mean, variance = block.moments(moments.mean, moments.second)
-    contacts = [
-        mean,
-        mean + variance / np.maximum(mean - low, TINY),
-        mean - variance / np.maximum(high - mean, TINY),
-    ]
-    if side > 0.0 and loss.symmetric:
+    mean, variance = block.moments(moments.mean, moments.covariance)
+    contacts = [mean]
+    spread = bool(variance.any())  # a single model has none, and touches at its own margins
+    if spread:
+        contacts += [
+            mean + variance / np.maximum(mean - low, TINY),
+            mean - variance / np.maximum(high - mean, TINY),
+        ]
+    if spread and side > 0.0 and loss.symmetric:
         a = np.sqrt(variance + np.square(margins + mean))
         contacts += [a - margins, -a - margins]
+    if side < 0.0:
+        contacts += [m - margins for m in loss.contacts(margins + low, margins + high)]
+    secant = loss.largest_secant if side > 0.0 else loss.least_secant
     best = np.full(len(mean), np.inf)
     at, curvature = mean, mean
     for contact in contacts:
         x = np.clip(contact, low, high)
-        least, most = loss.secants(margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x))
-        c = most if side > 0.0 else least
+        c = secant(margins + x, np.minimum(0.0, low - x), np.maximum(0.0, high - x))
         value = loss.value(margins + x) + loss.slope(margins + x) * (mean - x)
         value = side * (value + 0.5 * c * (variance + np.square(mean - x)))
         better = value < best

@@ -57,12 +57,15 @@ class Block:
         scaled = self.Z * np.sqrt(self.weight * curvature)[:, None]
         return np.asarray(scaled.T @ scaled)
 
-    def moments(self, mean: Vector, second: Matrix) -> tuple[Vector, Vector]:
+    def moments(self, mean: Vector, covariance: Matrix) -> tuple[Vector, Vector]:
         """Return mean and variance of ``z·d`` under moments of d, as far as the ranges allow."""
-        average = np.clip(self.Z @ mean, self.low, self.high)
-        square = ((self.Z @ second) * self.Z).sum(axis=1)
+        shift = self.Z @ mean
+        average = np.clip(shift, self.low, self.high)
+        variance = shift * shift - average * average
+        if covariance.any():
+            variance += np.einsum("ij,ij->i", self.Z @ covariance, self.Z)
         most = (average - self.low) * (self.high - average)
-        return average, np.clip(square - average * average, 0.0, most)
+        return average, np.clip(variance, 0.0, most)
 
     def within(self, low: Vector, high: Vector) -> Block:
         """Return the block with ranges narrowed; 0, the trained model, stays in them."""
@@ -103,6 +106,14 @@ class HeldRows(Rows):
     def each(self, part: Callable[[Block], T]) -> list[T]:
         """Return what `part` makes of each block, in their order."""
         return [part(block) for block in self.blocks]
+
+    def thinned(self, step: int) -> HeldRows:
+        """Return one row out of so many, with the weight of all."""
+        Z, offset, weight = (
+            np.concatenate([getattr(block, name)[::step] for block in self.blocks])
+            for name in ("Z", "offset", "weight")
+        )
+        return HeldRows([Block.of(Z, offset, weight / weight.sum())])
 
     def map(self, change: Callable[[Block], Block]) -> HeldRows:
         """Return these rows with every block changed, now."""

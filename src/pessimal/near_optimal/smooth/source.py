@@ -294,6 +294,12 @@ def checked(piece: Piece, classifies: bool) -> Summary:
     return Summary.of(piece, classifies)
 
 
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame, if all are text."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
 def dense(X: Any) -> Matrix:
     """Return rows as a dense array of double precision."""
     return np.asarray(X.toarray() if issparse(X) else X, np.float64)

@@ -1,0 +1,127 @@
+"""Members of a smooth near-optimal set: on its boundary, of large loss, of least loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pessimal.errors import SolverError
+from pessimal.limits import Deadline
+from pessimal.near_optimal.smooth.objective import Function, Objective, Weighted, newton
+from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
+from pessimal.problem import Vector
+
+STEPS = 40
+"""Of the ascent to a worst model; 2 to 4 are usual."""
+
+TOP = 1e-8
+"""Share of the loss; who has less than this to gain is at the top."""
+
+LEAST_STEPS = 4
+"""Those it takes even when time is up: without them there is hardly an answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The models with a computed training objective within a limit, around the trained one."""
+
+    objective: Objective
+    trained: Vector
+    optimum: Quadratic
+    limit: float
+
+    def boundary(self, direction: Vector) -> Vector:
+        """Return the last member in a direction from the trained model."""
+        limit, u = self.limit, self.trained
+        if self.optimum.value >= limit or not direction.any():
+            return u
+        far = 1.0
+        value, slope = self.objective.slope_along(u + direction, direction)
+        while value <= limit:
+            far *= 2.0
+            if far > 1e15:
+                raise useless()
+            value, slope = self.objective.slope_along(u + far * direction, direction)
+        # From outside Newton's method comes ever closer to the boundary of a convex function.
+        for _ in range(60):
+            nearer = far - (value - limit) / slope
+            if value <= limit * (1.0 + 1e-13) or not 0.0 < nearer < far:
+                break
+            far = nearer
+            value, slope = self.objective.slope_along(u + far * direction, direction)
+        back = 1e-13
+        while self.objective.value(u + far * direction) > limit:
+            far *= 1.0 - back
+            back = min(0.5, 16.0 * back)
+        return u + far * direction
+
+    def pulled_back(self, u: Vector) -> Vector:
+        """Return the last member on the way from the trained model to another one."""
+        if self.objective.value(u) <= self.limit:
+            return u
+        return self.boundary(u - self.trained)
+
+    def ascend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
+        """Climb to a member of large loss by steps that are trust-region problems."""
+        u, value, before = start, mean.value(start), 0.0
+        for step in range(STEPS):
+            if step >= LEAST_STEPS and deadline.over:
+                break
+            at = self.optimum if u is self.trained else self.objective.expansion(u)
+            region = Quadratic(min(0.0, at.value - self.limit), at.slope, at.curvature)
+            ahead = largest(mean.expansion(u), region).point
+            share = 1.0
+            while True:
+                further = self.pulled_back(u + share * ahead)
+                reached = mean.value(further)
+                if reached > value or share < 1e-6:
+                    break
+                share *= 0.5
+            if reached <= value:
+                return u
+            gained = reached - value
+            u, value = further, reached
+            # What the next step would gain, if gains go on falling as they did.
+            if gained <= TOP * value or gained * gained <= TOP * value * before:
+                return u
+            before = gained
+        return u
+
+    def descend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
+        """Minimise the mean loss from a member on, along the multiplier of the budget."""
+        inside = [start]
+
+        @cache  # each value depends on where the one before ended, and a root needs one sign
+        def excess(logarithm: float) -> float:
+            if deadline.over:
+                raise _LateError
+            u = newton(Weighted(mean, float(np.exp(logarithm)), self.objective), inside[-1])
+            over = self.objective.value(u) - self.limit
+            if over <= 0.0:
+                inside.append(u)
+            return over
+
+        low, high = np.log(1e-6), 0.0
+        try:
+            while excess(high) > 0.0 and high < np.log(1e12):
+                low, high = high, high + np.log(10.0)
+            if excess(low) > 0.0 >= excess(high):
+                brentq(excess, low, high, xtol=1e-7, rtol=1e-7)
+        except _LateError:
+            pass
+        return min(inside, key=mean.value)
+
+
+class _LateError(Exception):
+    """Time is up in the middle of a search for a root."""
+
+
+def useless() -> SolverError:
+    """Return what is said of a set so long that no bound is of use."""
+    return SolverError(
+        "some row weighs so much in the fit that no useful bound exists; transform the features "
+        "with the longest tails, raise the penalty or lower epsilon"
+    )

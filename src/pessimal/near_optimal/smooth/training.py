@@ -1,0 +1,65 @@
+"""The model that training ends with, and the objective, with its digits best around it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.losses import Absolute
+from pessimal.near_optimal.smooth.estimators import TrainingProblem
+from pessimal.near_optimal.smooth.lasso import proximal_newton
+from pessimal.near_optimal.smooth.objective import (
+    MeanLoss,
+    Objective,
+    Parabola,
+    mean_loss,
+    moved,
+    newton,
+)
+from pessimal.near_optimal.smooth.rows import Block, HeldRows
+from pessimal.problem import Vector
+
+FIRST, FEW = 5000, 4
+"""Rows with which training begins where there are so many times as many."""
+
+CORNER = 1e-10
+"""Share of the training objective by which absolute values are rounded off."""
+
+LEAST_CORNER = 1e-100
+"""Rounding of absolute values where the training objective is 0."""
+
+STEEPEST = 1.0 - 1e-7
+"""Slope of a rounded corner, in shares of the slope beyond."""
+
+
+def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
+    """Minimise what training minimises; return that and the model."""
+    rows, loss, l1 = problem.rows, problem.loss, problem.l1
+    u = np.zeros(len(problem.penalty))
+    mean = mean_loss(rows, loss, u)
+
+    def minimised(mean: MeanLoss | Parabola, u: Vector) -> Vector:
+        smooth = Objective(mean, problem.penalty)
+        return proximal_newton(smooth, l1, u) if l1.any() else newton(smooth, u)
+
+    if isinstance(mean, MeanLoss) and isinstance(rows, HeldRows) and rows.n_rows > FEW * FIRST:
+        # A step costs a pass over all rows: the way to where they end is found with some.
+        start = minimised(MeanLoss(rows.thinned(rows.n_rows // FIRST), loss), u)
+        u = min((u, start), key=mean.value)
+    u = minimised(mean, u)
+    if isinstance(mean, Parabola):  # its digits are best around the point where it is used
+        mean = moved(mean, rows, u)
+        u = minimised(mean, u)
+        mean = moved(mean, rows, u)
+    smooth = Objective(mean, problem.penalty)
+    if not l1.any():
+        return smooth, u
+    at = smooth.expansion(u)
+    rounding = max(CORNER * (at.value + float(l1 @ np.abs(u))) / float(l1.sum()), LEAST_CORNER)
+    penalised = np.flatnonzero(l1)
+    rows_of_1 = np.eye(len(u))[penalised]
+    block = Block.of(rows_of_1, np.zeros(len(penalised)), l1[penalised])
+    # Where a coefficient is 0 the slope of the rounded corner balances that of the rest.
+    slope = np.clip(-at.slope[penalised] / l1[penalised], -STEEPEST, STEEPEST)
+    zero = u[penalised] == 0.0
+    u[penalised[zero]] = (rounding * slope / np.sqrt(1.0 - np.square(slope)))[zero]
+    return Objective(mean, problem.penalty, MeanLoss(HeldRows([block]), Absolute(rounding))), u
