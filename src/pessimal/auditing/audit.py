@@ -316,6 +316,7 @@ def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
     cause = "Time ran out"
     try:
         with deferred_interrupts() as interrupts:
+            clock.interrupts = interrupts
 
             def begin(step: str) -> bool:
                 interrupts.deliver()
