@@ -25,10 +25,10 @@ import smooth_logistic
 import smooth_ridge
 from measuring import command_line, machine, measure, opened, render, write
 from smooth_ridge import too_large
-from smooth_tables import TABLES
 
 from pessimal.environment import measured_version
 from pessimal.reproduction import Row, Store, Study
+from pessimal.reproduction.tables import TABLES
 
 PAGE = "smooth"
 COMMAND = "python benchmarks/smooth.py --jobs 2"

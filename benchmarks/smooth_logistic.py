@@ -16,12 +16,12 @@ import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from smooth_ridge import REPEATS, Found, bounds, timed
-from smooth_tables import TABLES, Labels, halves
 
 from pessimal import near_optimal_set
 from pessimal.errors import SolverError
 from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
 from pessimal.problem import Matrix, Vector
+from pessimal.reproduction.tables import TABLES, Labels, halves
 
 TIMES_THE_FIT, LONG = 10.0, 60.0
 """Time limits of a worst case of many rows: times the fit, and seconds."""

@@ -50,3 +50,22 @@ def messy_file(folder: Path) -> Path:
     path = folder / "patient visits.csv"
     messy_table().to_csv(path, index=False)
     return path
+
+
+def bilevel_files(folder: Path) -> tuple[Path, Path]:
+    """Write Bialas & Karwan's program of 1984, in which the levels are opposed; 11 is optimal."""
+    mps, aux = folder / "problem.mps", folder / "problem.aux"
+    rows = {
+        "a": (-1, -2, -10),
+        "b": (1, 2, 38),
+        "c": (-1, 2, 18),
+        "d": (1, -2, 6),
+        "e": (2, -1, 21),
+    }
+    lines = ["NAME bialas", "OBJSENSE", " MAX", "ROWS", " N gain", *(f" L {row}" for row in rows)]
+    lines += ["COLUMNS", *(f" x {row} {of[0]}" for row, of in rows.items()), " y gain 1"]
+    lines += [*(f" y {row} {of[1]}" for row, of in rows.items())]
+    lines += ["RHS", *(f" r {row} {of[2]}" for row, of in rows.items()), "ENDATA", ""]
+    mps.write_text("\n".join(lines))
+    aux.write_text("N 1\nM 5\nLC 1\n" + "".join(f"LR {k}\n" for k in range(5)) + "LO 1\nOS 1\n")
+    return mps, aux

@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import smooth
 import smooth_ridge
 from smooth_ridge import HARD, KINDS, Whitened
-from smooth_tables import TABLES, Table
 
 from pessimal.errors import InvalidInputError
+from pessimal.reproduction.tables import TABLES, Table
 
 MEASURED = {"machine": "on a machine", "versions": []}
 

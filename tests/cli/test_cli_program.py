@@ -11,7 +11,7 @@ from command import messy_file, run_command
 
 import pessimal
 
-COMMANDS = ("tune", "predict", "audit", "reproduce", "report", "info")
+COMMANDS = ("tune", "predict", "audit", "solve", "reproduce", "report", "info")
 HEAVY = ("numpy", "scipy", "sklearn", "pandas", "matplotlib", "cvxpy", "highspy")
 
 

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 import pexpect
 import pytest
-from command import run_command
+from command import bilevel_files, run_command
 
 from pessimal import load_cancer
 
@@ -56,12 +56,13 @@ USABLE = (0, 3)
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Path:
-    """Return a folder with the tables that the pages speak of."""
+    """Return a folder with the tables and programs that the pages speak of."""
     cancer = load_cancer()
     patients = pd.DataFrame(cancer.X, columns=list(cancer.feature_names))
     patients[60:80].to_csv(tmp_path / "new_patients.csv", index=False)
     patients["outcome"] = np.where(cancer.y > 0, "malignant", "benign")
     patients[:60].to_csv(tmp_path / "patients.csv", index=False)
+    bilevel_files(tmp_path)
     return tmp_path
 
 
@@ -211,7 +212,9 @@ def test_the_commands_of_a_page_run(
             run_as_shown(block)
 
 
-@pytest.mark.parametrize("command", ["", "tune", "predict", "audit", "reproduce", "report", "info"])
+@pytest.mark.parametrize(
+    "command", ["", "tune", "predict", "audit", "solve", "reproduce", "report", "info"]
+)
 def test_the_example_of_a_help_text_is_one_of_the_page_and_so_is_run(command: str) -> None:
     consoles = [block for block in blocks(ROOT / "docs/cli.md") if block.language == "console"]
     shown = run_command(*command.split(), "--help").out

@@ -14,6 +14,7 @@ from pessimal.cli.console import BAD_INPUT, FAILED, INTERRUPTED, complain
 from pessimal.cli.info import info
 from pessimal.cli.predict import predict
 from pessimal.cli.reproduce import report, reproduce
+from pessimal.cli.solve import solve
 from pessimal.cli.tune import tune
 from pessimal.errors import InvalidInputError, MissingExtraError, PessimalError
 
@@ -30,7 +31,7 @@ app = typer.Typer(
 )
 
 
-for command in (tune, predict, audit, reproduce, report, info):
+for command in (tune, predict, audit, solve, reproduce, report, info):
     app.command()(command)
 
 

@@ -13,7 +13,9 @@ from pessimal.cli.console import FAILED, STOPPED, complain, say, tell
 def reproduce(
     study: Annotated[
         str,
-        typer.Argument(help="Which to run: limited-data, perturbed, transfer, quality, or all."),
+        typer.Argument(
+            help="Which to run: limited-data, perturbed, transfer, quality, selection, or all."
+        ),
     ] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Run a small version.")] = False,
     jobs: Annotated[

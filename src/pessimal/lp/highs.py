@@ -34,7 +34,8 @@ class LinearProgram:
     """``min cost·x``, ``row_lower ≤ matrix·x ≤ row_upper``, ``lower ≤ x ≤ upper``.
 
     The matrix is kept sparse, however it is given; `integer` marks the integer columns, by default
-    none.
+    none. Of each pair of columns in `sos1` one has to be 0: HiGHS has no such pairs, but some
+    backends have.
     """
 
     cost: Vector
@@ -44,6 +45,7 @@ class LinearProgram:
     lower: Vector
     upper: Vector
     integer: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    sos1: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", csr_array(self.matrix))
@@ -238,10 +240,10 @@ class _Equilibrated:
     """
 
     def __init__(self, program: LinearProgram) -> None:
-        self.column = 1.0 / power_of_two(abs(program.matrix).max(axis=0).toarray())
+        self.column = 1.0 / power_of_two(_largest(program.matrix, axis=0))
         self.column[program.integer] = 1.0
         matrix = csr_array(program.matrix @ diags_array(self.column))
-        self.row = 1.0 / power_of_two(abs(matrix).max(axis=1).toarray())
+        self.row = 1.0 / power_of_two(_largest(matrix, axis=1))
         self.matrix = csr_array(diags_array(self.row) @ matrix)
         self.cost = self.column * program.cost
         self.row_lower = self.row * program.row_lower
@@ -287,6 +289,13 @@ class _Equilibrated:
         terms = np.abs(self.cost) + abs(self.matrix).T @ np.abs(y)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
+
+
+def _largest(matrix: csr_array, axis: int) -> Vector:
+    """Largest entry of each column or row, 0 where there are none."""
+    if matrix.shape[axis] == 0:
+        return np.zeros(matrix.shape[1 - axis])
+    return np.asarray(abs(matrix).max(axis=axis).toarray())
 
 
 def _run(highs: highspy.Highs) -> highspy.HighsModelStatus:

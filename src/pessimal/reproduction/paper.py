@@ -1,4 +1,4 @@
-"""Run the paper's studies by name into one folder; a run that was stopped goes on."""
+"""Run studies by name into one folder; a run that was stopped goes on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pessimal.errors import InvalidInputError
-from pessimal.reproduction import studies, transfer
+from pessimal.reproduction import selection, studies, transfer
 from pessimal.reproduction.executors import open_workers
 from pessimal.reproduction.runner import Progress, RunResult, run
 from pessimal.reproduction.store import STORE_NAME, Store
@@ -25,6 +25,7 @@ STUDIES: Mapping[str, Callable[..., Study]] = {
     "perturbed": studies.perturbed,
     "transfer": transfer.study,
     "quality": studies.quality,
+    "selection": selection.study,
 }
 """What declares each study, with ``quick=`` and options of its own."""
 
@@ -52,7 +53,7 @@ def reproduce(
     options: Mapping[str, Mapping[str, Option]] | None = None,
     progress: Progress | None = None,
 ) -> ReproduceResult:
-    """Run studies of the paper, and keep their rows in a folder.
+    """Run studies, and keep their rows in a folder.
 
     Parameters
     ----------

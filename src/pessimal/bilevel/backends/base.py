@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pessimal.errors import SolverError
@@ -141,6 +142,12 @@ def row_groups(program: LinearProgram) -> Iterator[tuple[csr_array, str, Vector]
     ):
         if rows.any():
             yield program.matrix[rows], sense, limits[rows]
+
+
+def column_kinds(program: LinearProgram) -> NDArray[np.str_]:
+    """Return C, I or B for continuous, integer and binary columns."""
+    binary = (program.lower >= 0.0) & (program.upper <= 1.0)
+    return np.where(program.integer, np.where(binary, "B", "I"), "C")
 
 
 def _explain(name: str, error: BaseException) -> str:

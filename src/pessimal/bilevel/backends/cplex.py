@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
+from pessimal.bilevel.backends.base import (
+    Backend,
+    Effort,
+    Handle,
+    SolverResult,
+    column_kinds,
+    row_groups,
+)
 from pessimal.errors import import_extra
 from pessimal.lp.highs import LinearProgram
 from pessimal.solution import Status
@@ -49,7 +56,7 @@ class Cplex(Backend):
             obj=program.cost.tolist(),
             lb=np.maximum(program.lower, -self._cplex.infinity).tolist(),
             ub=np.minimum(program.upper, self._cplex.infinity).tolist(),
-            types="".join(np.where(program.integer, "B", "C")),
+            types="".join(column_kinds(program)),
         )
         for matrix, sense, limits in row_groups(program):
             lists = matrix.tolil()
@@ -58,6 +65,8 @@ class Cplex(Backend):
                 senses={"=": "E", "<": "L", ">": "G"}[sense] * len(limits),
                 rhs=limits.tolist(),
             )
+        for i, j in program.sos1:
+            model.SOS.add(type="1", SOS=[[i, j], [1.0, 2.0]])
         aborter = model.use_aborter(self._cplex.Aborter())
 
         def read() -> SolverResult:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
+from pessimal.bilevel.backends.base import (
+    Backend,
+    Effort,
+    Handle,
+    SolverResult,
+    column_kinds,
+    row_groups,
+)
 from pessimal.errors import import_extra
 from pessimal.lp.highs import LinearProgram
 from pessimal.solution import Status
@@ -46,10 +53,13 @@ class Gurobi(Backend):
             lb=program.lower,
             ub=program.upper,
             obj=program.cost,
-            vtype=np.where(program.integer, "B", "C"),
+            vtype=column_kinds(program),
         )
         for matrix, sense, limits in row_groups(program):
             model.addMConstr(matrix, x, sense, limits)
+        columns = x.tolist()
+        for i, j in program.sos1:
+            model.addSOS(self._gurobipy.GRB.SOS_TYPE1, [columns[i], columns[j]])
 
         def read() -> SolverResult:
             x = np.array(model.X) if model.SolCount else None

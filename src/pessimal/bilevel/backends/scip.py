@@ -7,7 +7,14 @@ import operator
 
 import numpy as np
 
-from pessimal.bilevel.backends.base import Backend, Effort, Handle, SolverResult, row_groups
+from pessimal.bilevel.backends.base import (
+    Backend,
+    Effort,
+    Handle,
+    SolverResult,
+    column_kinds,
+    row_groups,
+)
 from pessimal.errors import import_extra
 from pessimal.lp.highs import LinearProgram
 from pessimal.solution import Status
@@ -44,7 +51,7 @@ class Scip(Backend):
                 "misc/catchctrlc": False,
             }
         )
-        kinds = np.where(program.integer, "B", "C")
+        kinds = column_kinds(program)
         columns = [
             model.addVar(lb=low, ub=high, obj=cost, vtype=kind)
             for low, high, cost, kind in zip(
@@ -57,6 +64,8 @@ class Scip(Backend):
             for row, values, limit in zip(lists.rows, lists.data, limits, strict=True):
                 terms = (a * columns[j] for j, a in zip(row, values, strict=True))
                 model.addCons(relation[sense](self._pyscipopt.quicksum(terms), limit))
+        for i, j in program.sos1:
+            model.addConsSOS1([columns[i], columns[j]])
 
         def read() -> SolverResult:
             best = model.getBestSol() if model.getNSols() > 0 else None

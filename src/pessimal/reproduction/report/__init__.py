@@ -16,7 +16,7 @@ from pessimal.atomic import write_bytes, write_text
 from pessimal.errors import InvalidInputError, StorageError
 from pessimal.report.frames import flat, markdown_table
 from pessimal.report.page import Plot, Section, Table, figure_bytes, write_page
-from pessimal.reproduction.report import limited_data, perturbed, quality, transfer
+from pessimal.reproduction.report import limited_data, perturbed, quality, selection, transfer
 from pessimal.reproduction.store import STORE_NAME, Store, Summary
 
 PAGE_NAME = "index.html"
@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, Callable[[pd.DataFrame], Sequence[Section]]] = {
     "perturbed": perturbed.sections,
     "transfer": transfer.sections,
     "quality": quality.sections,
+    "selection": selection.sections,
 }
 """What turns the rows of each study into its part of the report."""
 
@@ -75,8 +76,8 @@ def write_report(folder: str | Path) -> Path:
 _LEAD = (
     "Experiments of “Hyperparameter Tuning Through Pessimistic Bilevel Optimization” (Apaydin "
     "Ustun, Xu, Zeng and Qian, arXiv:2412.03666), computed anew with proved optima wherever the "
-    "search could prove them. The folders tables and figures beside this page hold everything on "
-    "it, one file each."
+    "search could prove them; the study of selection is not the paper's. The folders tables and "
+    "figures beside this page hold everything on it, one file each."
 )
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
+from pessimal.datasets import Dataset, load_cancer, load_diabetes
 from pessimal.problem import Matrix
 
 Labels = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -108,6 +109,14 @@ def _split(frame: pd.DataFrame, label: object, positive: object) -> tuple[pd.Dat
     return frame.drop(columns=label), frame[label] == positive
 
 
+def _shipped(load: Callable[[], Dataset]) -> Table:
+    def read(_: Path) -> tuple[pd.DataFrame, pd.Series]:
+        data = load()
+        return pd.DataFrame(data.X, columns=data.feature_names), pd.Series(data.y > 0.0)
+
+    return Table("pessimal", "pessimal", "UCI; see the terms beside the files", read)
+
+
 _OWN = "UCI, CC BY 4.0; a copy comes with scikit-learn (BSD)"
 _UCI = "UCI, CC BY 4.0; the package is GPL 3"
 TABLES = {
@@ -143,4 +152,6 @@ TABLES = {
         "Palmer Station LTER, CC0; the package is MIT",
         _penguins,
     ),
+    "cancer": _shipped(load_cancer),
+    "diabetes": _shipped(load_diabetes),
 }

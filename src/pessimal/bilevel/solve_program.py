@@ -1,0 +1,71 @@
+"""Solve a bilevel program in either view, by any of the methods, within limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
+from pessimal.bilevel.complementarity_search import Engine, branch_and_bound
+from pessimal.bilevel.faces import solve_faces
+from pessimal.bilevel.near_optimal import Tolerance
+from pessimal.bilevel.optimistic import has_multipliers, solve_optimistic, why_infeasible
+from pessimal.bilevel.pessimistic import check_pessimistic, solve_linear
+from pessimal.bilevel.pieces import solve_pieces, split_recourse
+from pessimal.bilevel.program import BilevelProgram, RefusedError
+from pessimal.bilevel.routes import find_engine
+from pessimal.errors import InvalidInputError
+from pessimal.interrupts import InterruptibleDeadline, ended_by_interrupts
+from pessimal.limits import Deadline
+
+
+def solve_program(
+    program: BilevelProgram,
+    *,
+    pessimistic: bool = False,
+    epsilon: float = 0.0,
+    delta: float = 0.0,
+    method: str = "search",
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+) -> BilevelSolution:
+    """Solve a bilevel program; a time limit, a node limit or Ctrl-C ends it with what there is."""
+    nodes = math.inf if node_limit is None else node_limit
+    engine = find_engine(method)
+    with ended_by_interrupts(Deadline.after(time_limit)) as deadline:
+        if pessimistic:
+            tolerance = Tolerance(epsilon, delta)
+            solution = _solve_pessimistic(program, tolerance, deadline, nodes, engine)
+        else:
+            solution = solve_optimistic(program, deadline, nodes, engine=engine)
+        assert isinstance(deadline, InterruptibleDeadline)
+        if deadline.interrupts.pending and solution.status is BilevelStatus.TIME_LIMIT:
+            solution = replace(solution, status=BilevelStatus.INTERRUPTED)
+    return solution
+
+
+def _solve_pessimistic(
+    program: BilevelProgram,
+    tolerance: Tolerance,
+    deadline: Deadline,
+    nodes: float,
+    engine: Engine,
+) -> BilevelSolution:
+    leader, recourse = split_recourse(program)
+    check_pessimistic(leader, tolerance)
+    if not all(has_multipliers(leader, follower) for follower in leader.followers):
+        return BilevelSolution(why_infeasible(leader), bound=math.inf)
+    if any(follower.priced or follower.curved for follower in leader.followers):
+        reason = (
+            "a follower's objective has products of variables or squares; the pessimistic view then"
+        )
+        if recourse is not None:
+            raise RefusedError(f"{reason} takes outer objectives linear in y", "objective")
+        if abs(leader.rows.inner).sum() > 0.0:
+            raise RefusedError(f"{reason} takes outer constraints without y", "constraints")
+        if engine != branch_and_bound:
+            raise InvalidInputError(f"{reason} takes method='search'")
+        return solve_faces(program, deadline, nodes)
+    if recourse is None:
+        return solve_linear(program, tolerance, deadline, nodes, engine)
+    return solve_pieces(program, leader, recourse, tolerance, deadline, nodes, engine)

@@ -1,0 +1,135 @@
+"""The optimistic view, by the search and by every other route, against enumeration of bases."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from breakpoints import random_instance
+from scipy.sparse import csr_array, diags_array
+
+from pessimal.bilevel import BilevelProgram, BilevelStatus, FollowerProgram, Rows, solve_program
+from pessimal.bilevel.dual_vertices import vertex_bounds
+from pessimal.bilevel.routes import METHODS
+from pessimal.errors import InvalidInputError
+
+NOTHING = (BilevelStatus.INFEASIBLE, BilevelStatus.INNER_INFEASIBLE)
+PACKAGES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
+
+
+def available(method: str) -> bool:
+    """Whether the solver of a route is installed."""
+    solver = method.partition(" ")[2] or "highs"
+    return importlib.util.find_spec(PACKAGES[solver]) is not None
+
+
+@pytest.mark.parametrize("priced", [False, True], ids=["plain", "priced"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_optimum_is_that_of_the_best_basis(seed: int, priced: bool) -> None:
+    instance = random_instance(np.random.default_rng(seed), coupled=seed % 2 == 1, priced=priced)
+    expected = instance.least_optimistic()
+    solution = solve_program(instance.program())
+    if np.isinf(expected):
+        assert solution.status in NOTHING
+        return
+    assert solution.status is BilevelStatus.OPTIMAL
+    assert solution.value == pytest.approx(expected, abs=1e-6)
+    assert solution.bound == pytest.approx(expected, abs=1e-6)
+    assert solution.certificate is not None
+    assert solution.certificate.ok
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_every_route_has_the_same_optimum(method: str) -> None:
+    if not available(method):
+        pytest.skip("the solver is not installed")
+    for seed in range(4):
+        program = random_instance(np.random.default_rng([9, seed]), coupled=True).program()
+        for options in ({}, {"pessimistic": True, "epsilon": 0.2, "delta": 0.1}):
+            search = solve_program(program, **options)  # type: ignore[arg-type]
+            other = solve_program(program, method=method, **options)  # type: ignore[arg-type]
+            assert other.status is search.status
+            assert other.value == pytest.approx(search.value, abs=1e-6)
+
+
+def in_other_units(program: BilevelProgram, rng: np.random.Generator) -> BilevelProgram:
+    """Write y in units from 1e-4 to 1e4, and rows and the inner objective in others."""
+    (follower,) = program.followers
+    unit = 10.0 ** rng.integers(-4, 5, len(follower))
+    row = 10.0 ** rng.integers(-3, 4, len(follower.rows))
+    rows = follower.rows
+    follower = replace(
+        follower,
+        cost=100.0 * unit * follower.cost,
+        price=csr_array(100.0 * (diags_array(unit) @ follower.price)),
+        rows=Rows(
+            csr_array(diags_array(row) @ rows.outer),
+            csr_array(diags_array(row) @ rows.inner @ diags_array(unit)),
+            row * rows.lower,
+            row * rows.upper,
+        ),
+        lower=follower.lower / unit,
+        upper=follower.upper / unit,
+    )
+    inner = csr_array(program.rows.inner @ diags_array(unit))
+    return replace(
+        program,
+        inner_cost=program.inner_cost * unit,
+        rows=replace(program.rows, inner=inner),
+        followers=(follower,),
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_units_do_not_matter(seed: int) -> None:
+    rng = np.random.default_rng([1, seed])
+    program = random_instance(rng, 3, coupled=True, priced=seed % 2 == 1).program()
+    first, second = solve_program(program), solve_program(in_other_units(program, rng))
+    assert first.status is second.status
+    assert first.value == pytest.approx(second.value, abs=1e-6)
+
+
+def unlimited(price: float) -> BilevelProgram:
+    """Return ``min −y``, where y minimises ``price·y ≥ 0``: any y ≥ 0 for a price of 0."""
+    one = csr_array((1, 1))
+    follower = FollowerProgram(
+        cost=np.array([price]),
+        price=one,
+        curvature=one,
+        rows=Rows(csr_array((0, 1)), csr_array((0, 1)), np.zeros(0), np.zeros(0)),
+        lower=np.zeros(1),
+        upper=np.full(1, np.inf),
+        columns=slice(0, 1),
+    )
+    return BilevelProgram(
+        outer_cost=np.zeros(1),
+        inner_cost=-np.ones(1),
+        outer_curvature=one,
+        inner_curvature=one,
+        price=one,
+        constant=0.0,
+        rows=Rows(csr_array((0, 1)), csr_array((0, 1)), np.zeros(0), np.zeros(0)),
+        lower=np.zeros(1),
+        upper=np.ones(1),
+        integer=np.zeros(1, dtype=np.bool_),
+        followers=(follower,),
+    )
+
+
+def test_an_unbounded_relaxation_is_not_an_unbounded_problem() -> None:
+    assert solve_program(unlimited(1.0)).value == pytest.approx(0.0)
+    assert solve_program(unlimited(0.0)).status is BilevelStatus.UNBOUNDED
+
+
+def test_no_m_is_taken_without_a_proof() -> None:
+    with pytest.raises(InvalidInputError, match="no M can be proved"):
+        solve_program(unlimited(1.0), method="milp highs")
+
+
+def test_multipliers_at_vertices_are_bounded_by_the_bases() -> None:
+    normals = csr_array([[1.0, 0.0], [0.0, 1.0], [1.0, 1e-3]])
+    # (0, 1) from rows 0 and 2: π₂ = 1000, π₀ = −1000.
+    assert vertex_bounds(normals, np.array([0.0, 1.0])) == pytest.approx([1e3, 1.0, 1e3])
+    assert np.isinf(vertex_bounds(normals[[0]], np.ones(2))).all()
