@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -236,3 +237,22 @@ def test_what_cannot_be_audited_gets_one_clear_error(
         model.fit(given["X_train"], given["y_train"])
     with pytest.raises(InvalidInputError, match=message):
         audit_estimator(model, **(given | change))
+
+
+def test_ctrl_c_ends_a_search_for_refits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, X_val, y_val = rows()
+    model = forest().fit(X, y)
+    fits: list[Any] = []
+    real = RetrainedSet._fit
+
+    def counted(members: RetrainedSet, fitted: Any) -> Fit:
+        fits.append(fitted)
+        if len(fits) == 8:
+            signal.raise_signal(signal.SIGINT)
+        return real(members, fitted)
+
+    monkeypatch.setattr(RetrainedSet, "_fit", counted)
+    report = audit_estimator(model, X, y, X_val, y_val, time_limit=None)
+    assert len(fits) == 8
+    assert report.stopped
+    assert any(note.startswith("Ctrl-C came") for note in report.notes)

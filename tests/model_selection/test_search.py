@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from clocks import LeapingClock
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_extraction.text import CountVectorizer
@@ -39,6 +40,7 @@ from sklearn.utils.estimator_checks import check_param_validation, parametrize_w
 from pessimal import PessimisticSearchCV, near_optimal_set, worst_case_of
 from pessimal.model_selection import search as module
 from pessimal.model_selection.folds import Folds
+from pessimal.model_selection.worst import WorstCase
 
 GRID = {"C": [0.01, 0.1, 1.0, 10.0]}
 FEW: dict[str, Any] = {"cv": 2, "error_score": "raise", "node_limit": 2}
@@ -405,3 +407,23 @@ def test_a_plain_function_gives_the_worst_case_of_any_estimator() -> None:
     proba = found.model.predict_proba(X[V])
     assert found.value == pytest.approx(log_loss(y[V], proba), rel=1e-6)
     assert module.LOSS_OF["accuracy"] == "zero_one"
+
+
+def test_each_fold_has_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    LeapingClock(monkeypatch, np.inf)  # it stands still
+    given: list[float] = []
+    real = WorstCase.of
+
+    def noted(task: WorstCase, *arguments: Any, **options: Any) -> Any:
+        given.append(arguments[-1].left)
+        return real(task, *arguments, **options)
+
+    monkeypatch.setattr(WorstCase, "of", noted)
+    X, y = make_classification(40, random_state=0)
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    search = PessimisticSearchCV(
+        tree, {"min_samples_leaf": [2, 5]}, cv=3, time_limit=6.0, node_limit=1
+    ).fit(X, y)
+    # What is left of six seconds among the folds that are left.
+    assert given == pytest.approx([1.0, 1.2, 1.5, 2.0, 3.0, 6.0])
+    assert search.stopped_ == ""

@@ -127,9 +127,9 @@ def audit_estimator(
 
     How well a model trains is measured by what the estimator itself minimises, penalty and class
     weights included: log loss for LogisticRegression, squared hinge loss for LinearSVC, squared
-    loss for RidgeClassifier, Ridge and LinearRegression. All models that train about as well are
-    audited, and what none of them passes is *proved*. On the validation data they are judged by
-    the same loss, without penalty and weights, and by errors.
+    loss for RidgeClassifier, Ridge, Lasso, ElasticNet and LinearRegression. All models that train
+    about as well are audited, and what none of them passes is *proved*. On the validation data
+    they are judged by the same loss, without penalty and weights, and by errors.
 
     Any other estimator, a forest, boosting, nearest neighbours, or more than two classes, is
     trained again and again, and the refits are audited that train about as well, by log loss where
@@ -159,8 +159,8 @@ def audit_estimator(
         What a model is trained to minimise: "own" is the objective of the audited model. "hinge
         box" is the mean hinge loss of models whose coefficients are no larger than ``|coef_|`` of
         the audited one, feature by feature. It is taken, too, for a linear classifier of two
-        classes whose own training is not one of those known, such as that of SGDClassifier or of an
-        l1 penalty; the notes of the report then say why.
+        classes whose own training is not one of those known, such as that of SGDClassifier; the
+        notes of the report then say why.
 
     Returns
     -------
@@ -316,6 +316,7 @@ def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
     cause = "Time ran out"
     try:
         with deferred_interrupts() as interrupts:
+            clock.interrupts = interrupts
 
             def begin(step: str) -> bool:
                 interrupts.deliver()

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Self
 
+from pessimal.interrupts import InterruptibleDeadline, Interrupts
 from pessimal.limits import Deadline, read_time_limit
 
 SECONDS_BETWEEN_LINES = 1.0
@@ -17,6 +18,11 @@ class Clock:
 
     As a context manager it writes what the audit, or what it is named for, is at to standard error,
     once a second, if asked to; a quick one writes nothing.
+
+    Attributes
+    ----------
+    interrupts : Interrupts
+        Of the block in which the steps are: Ctrl-C ends a step as its deadline does.
     """
 
     def __init__(self, seconds: float | None, verbose: bool = False, name: str = "audit") -> None:
@@ -25,6 +31,7 @@ class Clock:
         self._begun = time.perf_counter()
         self._deadline = Deadline.after(seconds)
         self._program = 0.0
+        self.interrupts = Interrupts()
         self._at = ""
         self._ended = threading.Event()
         self._teller = threading.Thread(target=self._tell, daemon=True) if verbose else None
@@ -47,8 +54,8 @@ class Clock:
         return self._program > self._deadline.left
 
     def after(self, part: float) -> Deadline:
-        """Return the moment when a part of what is left has passed."""
-        return self._deadline.share(part)
+        """Return the moment when a part of what is left has passed; Ctrl-C comes before it."""
+        return InterruptibleDeadline(self._deadline.share(part).moment, self.interrupts)
 
     def begin(self, step: str) -> bool:
         """Remember what comes next; return whether there is time for it."""
