@@ -73,7 +73,7 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
     against = best_usual(overall)
     return [
         _in_short(rows, by_table[ACCURACY], overall[ACCURACY], against),
-        _which_epsilon(by_table[ACCURACY]),
+        _which_epsilon(by_table[ACCURACY], all_drawn(rows)),
         _against_usual(against),
         _by_size(rows),
         *(_differences(overall[ACCURACY], kind) for kind in PLACES),
@@ -130,15 +130,17 @@ def _in_short(
     against: Sequence[Against],
 ) -> Section:
     """Say what the recommended ε gains and costs, and where a usual choice is better."""
-    found = over_tables(by_table)
+    measured = all_drawn(rows)
+    found = over_tables(by_table.loc[measured])
     best = recommended(found)
-    text = [f"{_draws(rows)}. Over all models the rule below recommends {best}."]
+    over = f"{_draws(rows)}. Over {' and '.join(measured)}"
+    text = [f"{over} the rule below recommends {best}."]
     if best is None:
         clean = found.loc[COLUMNS["accuracy", "clean"]].loc[list(PESSIMISTIC), "difference"]
         best = clean.idxmax()
         text = [
-            f"{_draws(rows)}. Over all models the rule below recommends no ε, for each costs "
-            f"clean accuracy; {best} costs least."
+            f"{over} the rule below recommends no ε, for each costs clean accuracy; {best} costs "
+            "least."
         ]
     for model in _models(overall):
         changes = (
@@ -157,18 +159,32 @@ def _in_short(
     return Section("In short", tuple(text))
 
 
+def all_drawn(rows: pd.DataFrame) -> list[str]:
+    """Return the models that no other has more draws than.
+
+    Of a study that was stopped, few draws of a model would hide what it costs, not show it.
+    """
+    counts = _least_draws(rows)
+    return [model for model in KINDS if counts.get(model) == counts.max()]
+
+
+def _least_draws(rows: pd.DataFrame) -> pd.Series:
+    counts = rows.groupby(["model", "data", "n"])["seed"].nunique()
+    return counts.groupby("model").min()
+
+
 def _draws(rows: pd.DataFrame) -> str:
     """Say how many draws there are of each table."""
-    counts = rows.groupby(["model", "data", "n"])["seed"].nunique().groupby("model")
-    each = [f"{model} {counts.min()[model]}" for model in KINDS if model in counts.groups]
+    counts = _least_draws(rows)
+    each = [f"{model} {counts[model]}" for model in KINDS if model in counts]
     return f"Draws of each table, at least: {', '.join(each)}"
 
 
-def _which_epsilon(by_table: pd.DataFrame) -> Section:
-    """Derive the recommended ε by a rule."""
+def _which_epsilon(by_table: pd.DataFrame, measured: list[str]) -> Section:
+    """Derive the recommended ε by a rule, for models with all draws."""
     parts = {model: by_table.loc[[model]] for model in _models(by_table)}
-    if len(parts) > 1:
-        parts["all models"] = by_table
+    if len(measured) > 1:
+        parts[" and ".join(measured)] = by_table.loc[measured]
     lines, advice = [], []
     for name, part in parts.items():
         found = over_tables(part)
@@ -183,13 +199,16 @@ def _which_epsilon(by_table: pd.DataFrame) -> Section:
             for method in METHODS[1:]
         ]
         best = recommended(found) or "none, for every ε costs clean accuracy"
-        advice.append(f"{name}: {best}")
+        few = name in KINDS and name not in measured
+        advice.append(f"{name}: {'too few draws to say' if few else best}")
     text = (
         "The rule, fixed before the rows were seen: of the three ε the one with the best accuracy "
         "on average over clean rows, noise, shift and evasion, among those that do not cost clean "
         f"accuracy, by more than {CLEAR:g} standard errors, against the choice by accuracy. It "
         "gives, for "
         f"{'; '.join(advice)}.",
+        "That a model with fewer draws than others gets no recommendation was added later: with "
+        "few draws a cost is not clear, and the rule would take that for none.",
     )
     figure = Plot(
         "selection",
