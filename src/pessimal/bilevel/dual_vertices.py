@@ -28,7 +28,7 @@ def vertex_bounds(normals: csr_array, gradient: Vector) -> Vector:
     Examples
     --------
     >>> vertex_bounds(csr_array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 3.0]))
-    array([4. , 2. , 3. ])
+    array([4., 2., 3.])
     """
     dense = normals.toarray()
     m, n = dense.shape
