@@ -83,21 +83,32 @@ def _minimise(
 def _minimise_quadratic(
     cost: Array, A: Array, lower: Array, upper: Array, bounds: tuple[Array, Array], curvature: Array
 ) -> tuple[str, float, Array]:
-    z = cp.Variable(len(cost))
-    below, above = np.isfinite(lower), np.isfinite(upper)
-    low, high = np.isfinite(bounds[0]), np.isfinite(bounds[1])
-    rows = [A[below] @ z >= lower[below]] if below.any() else []
-    rows += [A[above] @ z <= upper[above]] if above.any() else []
-    rows += [z[low] >= bounds[0][low]] if low.any() else []
-    rows += [z[high] <= bounds[1][high]] if high.any() else []
-    problem = cp.Problem(
-        cp.Minimize(cost @ z + 0.5 * cp.quad_form(z, cp.psd_wrap(curvature))), rows
-    )
-    problem.solve(solver=cp.CLARABEL)
-    if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+    # An interior point method knows no unbounded program for certain; a linear one does: it is the
+    # feasible one with a direction of descent in which the objective has no curvature.
+    zero = np.zeros(len(cost))
+    status, _, point = _minimise(zero, A, lower, upper, bounds, zero)
+    if status == INFEASIBLE:
         return INFEASIBLE, math.inf, cost
-    if problem.status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE):
-        return UNBOUNDED, -math.inf, cost
+    low, high = (np.where(np.isfinite(limit), 0.0, limit) for limit in (lower, upper))
+    away = [np.where(np.isfinite(limit), 0.0, np.sign(limit)) for limit in bounds]
+    rows, flat = np.vstack([A, curvature]), np.zeros(len(curvature))
+    along = np.append(low, flat), np.append(high, flat)
+    _, descent, _ = _minimise(cost, rows, *along, (away[0], away[1]), zero)
+    if descent < -ZERO:
+        return UNBOUNDED, -math.inf, point
+    z = cp.Variable(len(cost))
+    A, lower, upper = (np.concatenate(both) for both in (
+        (A, np.eye(len(cost))), (lower, bounds[0]), (upper, bounds[1])))  # fmt: skip
+    equal = lower == upper
+    below, above = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
+    limits = [A[equal] @ z == lower[equal]] if equal.any() else []
+    limits += [A[below] @ z >= lower[below]] if below.any() else []
+    limits += [A[above] @ z <= upper[above]] if above.any() else []
+    goal = cost @ z + 0.5 * cp.quad_form(z, cp.psd_wrap(curvature))
+    problem = cp.Problem(cp.Minimize(goal), limits)
+    problem.solve(solver=cp.CLARABEL)
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise RuntimeError(f"no answer: {problem.status}")
     return OPTIMAL, float(problem.value), np.asarray(z.value)
 
 

@@ -120,6 +120,19 @@ def test_every_route_proves_the_published_optimum(name: str, method: str) -> Non
         pytest.skip(str(missing))
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_limits_that_cross_are_an_answer_on_every_route(method: str) -> None:
+    x, y = cp.Variable(), cp.Variable(bounds=[-2, 1])
+    follower = Follower(cp.Maximize(y), [y <= x + 5], variables=[y])
+    for rows, expected in (([x >= 2, x <= 1], "infeasible"), ([x >= 0], "optimal")):
+        problem: Any = BilevelProblem(cp.Minimize(x - y), [*rows, x <= 9], follower)
+        try:
+            problem.solve(method=method)
+        except MissingExtraError as missing:
+            pytest.skip(str(missing))
+        assert problem.status.value == expected
+
+
 def test_a_guarantee_is_sought_at_every_whole_number() -> None:
     # Near 0 the follower answers −2, at 0 anything up to 2, which costs 6; at −1 the value is −5.
     x, y = cp.Variable(integer=True), cp.Variable(bounds=[-2, 2])

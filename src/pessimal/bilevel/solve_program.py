@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.complementarity_search import Engine, branch_and_bound
 from pessimal.bilevel.faces import solve_faces
@@ -32,6 +34,10 @@ def solve_program(
     """Solve a bilevel program; a time limit, a node limit or Ctrl-C ends it with what there is."""
     nodes = math.inf if node_limit is None else node_limit
     engine = find_engine(method)
+    crossing = [np.any(follower.lower > follower.upper) for follower in program.followers]
+    if np.any(program.lower > program.upper) or any(crossing):
+        # No solver need be asked, and some fail when they are.
+        return BilevelSolution(why_infeasible(program), bound=math.inf)
     with ended_by_interrupts(Deadline.after(time_limit)) as deadline:
         if pessimistic:
             tolerance = Tolerance(epsilon, delta)
