@@ -1,7 +1,8 @@
 """The linear program of a node: warm, and with its claims checked.
 
 HiGHS says "optimal" and "infeasible". Here a bound is the value of the Lagrangian at its
-multipliers, and "infeasible" wants a ray of multipliers that proves it (Farkas), both recomputed.
+multipliers, and "infeasible" wants a ray of multipliers that proves it (Farkas), both recomputed;
+where no ray does, a last run with presolve has the word.
 A multiplier of the inner problem has no upper limit, so a reduced cost of the wrong sign, however
 small, would make the Lagrangian unbounded: within the tolerance of HiGHS it counts at the size
 that the column has in the solution.
@@ -108,7 +109,7 @@ class NodeProgram(WarmProgram):
         self._highs.setOptionValue("presolve", "on")
         status = self._run(deadline)
         self._highs.setOptionValue("presolve", "off")
-        # Three runs, and no ray: two algorithms agree that there is no point.
+        # Three runs, and no ray: HiGHS's word, with presolve, and the one thing not recomputed.
         return End.INFEASIBLE if status == _Status.kInfeasible else self._checked(status)
 
     def ray(self) -> Vector:
