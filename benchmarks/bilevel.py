@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from measuring import command_line, machine, measure, opened, render, write
+from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "bilevel"))
@@ -239,9 +240,19 @@ def large(size: int, seed: int) -> BilevelProgram:
 
 
 def _attained(program: BilevelProgram, x: Any) -> float:
-    """Return the outer objective when the follower answers x; with these costs it has no ties."""
-    response = respond(program.followers[0], np.asarray(x))
-    return math.inf if response is None else program.objective(np.asarray(x), response.y)
+    """Return the least outer objective over the follower's optimal responses to x."""
+    follower, x = program.followers[0], np.asarray(x)
+    response = respond(follower, x)
+    if response is None:
+        return math.inf
+    within = response.value + 1e-9 * max(1.0, abs(response.value))
+    best = linprog(
+        program.inner_cost,
+        np.vstack([follower.rows.inner.toarray(), follower.cost]),
+        np.append(follower.rows.upper - follower.rows.outer @ x, within),
+        bounds=np.column_stack([follower.lower, follower.upper]),
+    )
+    return float(program.outer_cost @ x + best.fun) if best.status == 0 else math.inf
 
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
