@@ -147,3 +147,13 @@ def test_what_has_no_known_problem_is_refused_by_name() -> None:
         near_optimal_set(ElasticNet(1.0, l1_ratio=1.5), X, score)
     with pytest.raises(InvalidInputError, match="alpha=-1"):
         near_optimal_set(Lasso(-1.0), X, score)
+
+
+@pytest.mark.parametrize("above", [1e-8, 1e-7, 1e-6, 1e-4])
+def test_the_least_loss_is_right_where_a_penalty_just_suffices_to_keep_zeros(above: float) -> None:
+    x, y = np.array([-1.0, 0.0, 1.0, 2.0, -2.0]), np.array([1.0, 3.0, 2.0, 5.0, 0.0])
+    least = float(np.var(y))
+    alpha = float(x @ y) / len(y) * (1.0 + above)
+    members = near_optimal_set(Lasso(alpha), x[:, None], y, epsilon=1e-6)
+    assert members.trained.lower_bound <= least * (1.0 + 1e-13)
+    assert members.trained.value <= least * (1.0 + 2e-10)

@@ -61,5 +61,6 @@ def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
     # Where a coefficient is 0 the slope of the rounded corner balances that of the rest.
     slope = np.clip(-at.slope[penalised] / l1[penalised], -STEEPEST, STEEPEST)
     zero = u[penalised] == 0.0
+    u = u.copy()  # the parabola's origin stays where its digits are
     u[penalised[zero]] = (rounding * slope / np.sqrt(1.0 - np.square(slope)))[zero]
     return Objective(mean, problem.penalty, MeanLoss(HeldRows([block]), Absolute(rounding))), u
