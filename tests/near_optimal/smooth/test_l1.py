@@ -157,3 +157,13 @@ def test_the_least_loss_is_right_where_a_penalty_just_suffices_to_keep_zeros(abo
     members = near_optimal_set(Lasso(alpha), x[:, None], y, epsilon=1e-6)
     assert members.trained.lower_bound <= least * (1.0 + 1e-13)
     assert members.trained.value <= least * (1.0 + 2e-10)
+
+
+def test_coefficients_that_rounding_leaves_next_to_zero_are_zero() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(6, 2)) * [1.0, 1000.0], 300.0 + 100.0 * rng.normal(size=6)
+        # Exactly the penalty above which all coefficients are 0.
+        alpha = float(np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / len(y))
+        trained = near_optimal_set(Lasso(alpha), X, y, epsilon=0.1).trained
+        assert trained.value - trained.lower_bound <= 2e-10 * trained.value

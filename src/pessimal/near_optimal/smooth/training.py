@@ -79,9 +79,9 @@ def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
     penalised = np.flatnonzero(l1)
     rows_of_1 = np.eye(len(u))[penalised]
     block = Block.of(rows_of_1, np.zeros(len(penalised)), l1[penalised])
-    # Where a coefficient is 0 the slope of the rounded corner balances that of the rest.
+    # Where a coefficient is 0, or next to it, the slope of the rounded corner balances the rest.
     slope = np.clip(-at.slope[penalised] / l1[penalised], -STEEPEST, STEEPEST)
-    zero = u[penalised] == 0.0
+    zero = np.abs(u[penalised]) <= rounding * STEEPEST / np.sqrt(1.0 - STEEPEST**2)
     u = u.copy()  # the parabola's origin stays where its digits are
     u[penalised[zero]] = (rounding * slope / np.sqrt(1.0 - np.square(slope)))[zero]
     return Objective(mean, problem.penalty, MeanLoss(HeldRows([block]), Absolute(rounding))), u
