@@ -167,3 +167,14 @@ def test_coefficients_that_rounding_leaves_next_to_zero_are_zero() -> None:
         alpha = float(np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / len(y))
         trained = near_optimal_set(Lasso(alpha), X, y, epsilon=0.1).trained
         assert trained.value - trained.lower_bound <= 2e-10 * trained.value
+
+
+def test_an_outlying_row_that_makes_columns_nearly_the_same_does_not_stop_training() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(60, 4))
+    y = X @ [1.0, -0.5, 0.0, 0.2] + rng.normal(size=60)
+    X[17] = 1e5
+    members = near_optimal_set(Lasso(0.1), X, y, epsilon=0.01)
+    trained = members.trained
+    assert trained.value - trained.lower_bound <= 1e-9 * trained.value
+    assert members.contains(members.worst(X[:20], y[:20], time_limit=1.0).model)
