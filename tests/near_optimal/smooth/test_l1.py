@@ -147,3 +147,34 @@ def test_what_has_no_known_problem_is_refused_by_name() -> None:
         near_optimal_set(ElasticNet(1.0, l1_ratio=1.5), X, score)
     with pytest.raises(InvalidInputError, match="alpha=-1"):
         near_optimal_set(Lasso(-1.0), X, score)
+
+
+@pytest.mark.parametrize("above", [1e-8, 1e-7, 1e-6, 1e-4])
+def test_the_least_loss_is_right_where_a_penalty_just_suffices_to_keep_zeros(above: float) -> None:
+    x, y = np.array([-1.0, 0.0, 1.0, 2.0, -2.0]), np.array([1.0, 3.0, 2.0, 5.0, 0.0])
+    least = float(np.var(y))
+    alpha = float(x @ y) / len(y) * (1.0 + above)
+    members = near_optimal_set(Lasso(alpha), x[:, None], y, epsilon=1e-6)
+    assert members.trained.lower_bound <= least * (1.0 + 1e-13)
+    assert members.trained.value <= least * (1.0 + 2e-10)
+
+
+def test_coefficients_that_rounding_leaves_next_to_zero_are_zero() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(6, 2)) * [1.0, 1000.0], 300.0 + 100.0 * rng.normal(size=6)
+        # Exactly the penalty above which all coefficients are 0.
+        alpha = float(np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / len(y))
+        trained = near_optimal_set(Lasso(alpha), X, y, epsilon=0.1).trained
+        assert trained.value - trained.lower_bound <= 2e-10 * trained.value
+
+
+def test_an_outlying_row_that_makes_columns_nearly_the_same_does_not_stop_training() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(60, 4))
+    y = X @ [1.0, -0.5, 0.0, 0.2] + rng.normal(size=60)
+    X[17] = 1e5
+    members = near_optimal_set(Lasso(0.1), X, y, epsilon=0.01)
+    trained = members.trained
+    assert trained.value - trained.lower_bound <= 1e-9 * trained.value
+    assert members.contains(members.worst(X[:20], y[:20], time_limit=1.0).model)

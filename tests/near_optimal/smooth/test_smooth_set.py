@@ -346,3 +346,38 @@ def test_rows_without_weight_have_no_say_in_units() -> None:
     )
     assert same.trained.value == pytest.approx(usual.trained.value, rel=1e-9)
     assert same.worst(X, labels).value == pytest.approx(usual.worst(X, labels).value, rel=1e-6)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("rare", ["class", "column"])
+def test_what_few_rows_have_may_be_missing_where_training_begins(
+    rare: str, l1_ratio: float
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_001, 2))
+    y = np.zeros(len(X), int)
+    # Training begins with every fourth row.
+    if rare == "class":
+        y[[1, 6, 11]] = 1
+    else:
+        X[:, 1], y[X[:, 0] + rng.logistic(size=len(X)) > 0.0] = 0.0, 1
+        X[[1, 6, 11], 1], y[[1, 6, 11]] = 1.0, [0, 1, 1]
+    estimator = LogisticRegression(l1_ratio=l1_ratio, solver="saga")
+    trained = near_optimal_set(estimator, X, y, epsilon=0.01).trained
+    assert trained.upper_bound - trained.lower_bound <= 1e-9 * trained.value
+
+
+def test_models_of_score_ranges_are_members_with_a_large_budget() -> None:
+    for seed in (0, 3, 8):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-3, 4, size=(40, 5)).astype(float)
+        y = (rng.random(40) < 0.6).astype(int)
+        rows = rng.integers(-3, 4, size=(12, 5)).astype(float)
+        members = near_optimal_set(LogisticRegression(C=0.1), X, y, epsilon=10.0)
+        ranges = members.score_range(rows)
+        assert all(members.contains(model) for model in ranges.models)
+        scores = np.array([model.decision_function(rows) for model in ranges.models])
+        attained = (scores.max(axis=0) >= ranges.high - 1e-5 * np.abs(ranges.high)) & (
+            scores.min(axis=0) <= ranges.low + 1e-5 * np.abs(ranges.low)
+        )
+        assert not (ranges.exact & ~attained).any()

@@ -227,7 +227,10 @@ class Supports:
                     value, G, size = self._gradients(D)
                 limit = self._limit(at, D, value, G, size)
                 bound[k] = min(bound[k], float(limit[0]))
-                if value[0] <= self.limits[1] and Z[k] @ d > found[k]:
+                # Not by that value: too large a multiplier has no optimum, and far out the penalty
+                # of the whitened intercept is rounding, of either sign.
+                inside = self.objective.value(self.trained + d) <= self.limits[1]
+                if inside and Z[k] @ d > found[k]:
                     found[k], models[k] = Z[k] @ d, d
         return Furthest(bound, found, models)
 
