@@ -34,20 +34,6 @@ STEEPEST = 1.0 - 1e-7
 """Slope of a rounded corner, in shares of the slope beyond."""
 
 
-def _near_optimum(smooth: Objective, l1: Vector, u: Vector) -> bool:
-    """Return whether a Newton step from a model promises no more than there is to gain.
-
-    Where few rows had no point of a rare class, what minimised them lies far out, and the loss of
-    all rows is flat there.
-    """
-    at = smooth.expansion(u)
-    if not certainly_positive(at.curvature):
-        return False
-    free = np.sign(at.slope) * np.maximum(np.abs(at.slope) - l1, 0.0)
-    slope = np.where(u == 0.0, free, at.slope + l1 * np.sign(u))
-    return float(slope @ solve(at.curvature, slope)) <= at.value + float(l1 @ np.abs(u))
-
-
 def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
     """Minimise what training minimises; return that and the model."""
     rows, loss, l1 = problem.rows, problem.loss, problem.l1
@@ -85,3 +71,17 @@ def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
     u = u.copy()  # the parabola's origin stays where its digits are
     u[penalised[zero]] = (rounding * slope / np.sqrt(1.0 - np.square(slope)))[zero]
     return Objective(mean, problem.penalty, MeanLoss(HeldRows([block]), Absolute(rounding))), u
+
+
+def _near_optimum(smooth: Objective, l1: Vector, u: Vector) -> bool:
+    """Return whether a Newton step from a model promises no more than there is to gain.
+
+    Where few rows had no point of a rare class, what minimised them lies far out, and the loss of
+    all rows is flat there.
+    """
+    at = smooth.expansion(u)
+    if not certainly_positive(at.curvature):
+        return False
+    free = np.sign(at.slope) * np.maximum(np.abs(at.slope) - l1, 0.0)
+    slope = np.where(u == 0.0, free, at.slope + l1 * np.sign(u))
+    return float(slope @ solve(at.curvature, slope)) <= at.value + float(l1 @ np.abs(u))
