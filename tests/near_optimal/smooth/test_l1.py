@@ -178,3 +178,11 @@ def test_an_outlying_row_that_makes_columns_nearly_the_same_does_not_stop_traini
     trained = members.trained
     assert trained.value - trained.lower_bound <= 1e-9 * trained.value
     assert members.contains(members.worst(X[:20], y[:20], time_limit=1.0).model)
+
+
+def test_small_coefficients_stay_where_the_penalty_is_tiny() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = X @ [1.0, 0.04] + rng.normal(size=40)
+    trained = near_optimal_set(Lasso(1e-7), X, y, epsilon=1e-6).trained
+    assert trained.value - trained.lower_bound <= 2e-10 * trained.value

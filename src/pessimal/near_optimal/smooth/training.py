@@ -33,6 +33,9 @@ LEAST_CORNER = 1e-100
 STEEPEST = 1.0 - 1e-7
 """Slope of a rounded corner, in shares of the slope beyond."""
 
+NEXT_TO_0 = 1e-2
+"""Share of the rounding up to which a coefficient is taken for 0: far less than others have."""
+
 
 def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
     """Minimise what training minimises; return that and the model."""
@@ -67,7 +70,7 @@ def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
     block = Block.of(rows_of_1, np.zeros(len(penalised)), l1[penalised])
     # Where a coefficient is 0, or next to it, the slope of the rounded corner balances the rest.
     slope = np.clip(-at.slope[penalised] / l1[penalised], -STEEPEST, STEEPEST)
-    zero = np.abs(u[penalised]) <= rounding * STEEPEST / np.sqrt(1.0 - STEEPEST**2)
+    zero = np.abs(u[penalised]) <= NEXT_TO_0 * rounding
     u = u.copy()  # the parabola's origin stays where its digits are
     u[penalised[zero]] = (rounding * slope / np.sqrt(1.0 - np.square(slope)))[zero]
     return Objective(mean, problem.penalty, MeanLoss(HeldRows([block]), Absolute(rounding))), u
