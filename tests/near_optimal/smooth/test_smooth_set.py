@@ -8,7 +8,7 @@ import cvxpy
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from pessimal import near_optimal_set
@@ -381,3 +381,14 @@ def test_models_of_score_ranges_are_members_with_a_large_budget() -> None:
             scores.min(axis=0) <= ranges.low + 1e-5 * np.abs(ranges.low)
         )
         assert not (ranges.exact & ~attained).any()
+
+
+def test_ranges_of_small_scores_are_exact_only_where_they_are_attained() -> None:
+    X, _, targets, X_val, *_ = draw(0)
+    for scale in (1e-8, 1.0, 1e8):
+        ranges = near_optimal_set(Lasso(0.1 * scale), X, scale * targets, epsilon=0.05).score_range(
+            X_val
+        )
+        scores = np.array([model.decision_function(X_val) for model in ranges.models])
+        missed = np.maximum(scores.min(axis=0) - ranges.low, ranges.high - scores.max(axis=0))
+        assert not (ranges.exact & (missed > 1e-5 * (ranges.high - ranges.low))).any()

@@ -235,5 +235,5 @@ def flat() -> SolverError:
     """Return what is said of an objective whose optimum is no single model."""
     return SolverError(
         "the training objective is flat in some direction: columns depend on each other, or tell "
-        "the classes apart, and nothing is penalised; add a penalty, or leave a column out"
+        "the classes apart, and no squares are penalised; penalise them, or leave a column out"
     )

@@ -72,8 +72,11 @@ EXACT_WORK = 5e9
 NEAR = 1e-3
 """Share of a range to which that is done for a bound."""
 
-ATTAINED = 1e-6
-"""Share of a score to which a member must attain an end of its range for it to be exact."""
+ATTAINED, SAME = 1e-6, 1e-8
+"""Shares of a range, and of the score, to which a member must attain its ends to be exact."""
+
+STALLED = 1e-6
+"""Share of the training objective that training may have left: with more there are no members."""
 
 NODES = 30
 """Of the branch and bound, unless another limit is given."""
@@ -105,6 +108,11 @@ class SmoothSet(NearOptimalSet):
             raise flat()
         value = self._optimum.value
         least = max(0.0, value * (1.0 - ROUNDING) - self._still_to_gain() - self._rounded_off)
+        if least < value * (1.0 - STALLED):
+            raise SolverError(
+                f"training stalled: the least objective is between {least:.6g} and {value:.6g}; "
+                "leave out columns that nearly depend on each other, or raise the penalty"
+            )
         self.trained = Extreme(value, least, value, self._model(self.u))
 
     @classmethod
@@ -409,12 +417,12 @@ class SmoothSet(NearOptimalSet):
         """Return bounds on the scores of rows, whether they are attained, and members met."""
         scores = Z @ self.u
         low, high = self._enclosed[0].reach(Z)
-        near = ATTAINED * np.maximum(1.0, np.abs(scores))
         if isinstance(self.loss, Squared):
             directions = solve(self._smooth.curvature, Z.T).T
             boundary = self._members[-1].boundary
             ends = [[boundary(side * d) for d in directions] for side in (-1.0, 1.0)]
             least, most = (np.einsum("ij,ij->i", Z, np.array(end) - self.u) for end in ends)
+            near = ATTAINED * (high - low) + SAME * np.abs(scores)
             attained = np.maximum(least - low, high - most) <= near
             return scores + low, scores + high, attained, [*ends[0], *ends[1]]
         if self._supports is None:
@@ -424,8 +432,9 @@ class SmoothSet(NearOptimalSet):
             supports.slowly(side * Z, supports.furthest(side * Z, deadline), deadline)
             for side in (1.0, -1.0)
         )
-        attained = (up.bound - up.found <= near) & (down.bound - down.found <= near)
         low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
+        near = ATTAINED * (high - low) + SAME * np.abs(scores)
+        attained = (high - up.found <= near) & (-low - down.found <= near)
         met = [self.u + d for d in np.vstack([up.models, down.models])]
         return scores + low, scores + high, attained, met
 
