@@ -1,4 +1,4 @@
-"""The near-optimal models of a smooth training problem: ridge, logistic regression, squared hinge.
+"""The near-optimal models of a training problem with a smooth loss: ridge, lasso, logistic, SVM.
 
 ``Ψ = {u : R(u) ≤ (1 + ε)·R* + δ}`` is convex. Its members move the margin of every row within a
 range (`ranges`); over the ranges R lies above parabolas and the validation loss below others, which
