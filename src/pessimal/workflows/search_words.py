@@ -61,12 +61,11 @@ def _role(run: SearchRun, candidate: Candidate) -> str:
 def choice(run: SearchRun) -> list[str]:
     """Say which candidate was chosen, why, and what ordinary tuning would take."""
     name, chosen, usual = run.kind.parameter, run.chosen, run.usual
-    by = "for all that is proved" if chosen.worst_bound is not None else "as far as was found"
+    by = "its worst case is the least, as far as was found"
+    if chosen.worst_bound is not None:
+        by = "no other has a lower proved bound on its worst case"
     too = ", and ordinary tuning takes it, too." if usual is chosen else "."
-    told = [
-        f"{run.kind.title.capitalize()} with {name} = {chosen.value:g} is chosen: its worst case "
-        f"is the least, {by}{too}"
-    ]
+    told = [f"{run.kind.title.capitalize()} with {name} = {chosen.value:g} is chosen: {by}{too}"]
     if usual is not chosen:
         told[0] += f" Ordinary tuning takes {usual.value:g}."
     if chosen.worst_bound is not None and not run.stopped_by:
