@@ -23,7 +23,8 @@ from pessimal.limits import AT_ONCE, Deadline, TimeLimit, is_number, read_node_l
 from pessimal.losses import SmoothLoss, find_loss
 from pessimal.near_optimal.base import Extreme, near_optimal_set
 from pessimal.near_optimal.smooth.objective import Function, mean_loss
-from pessimal.near_optimal.smooth.smooth_set import ROUNDING, SmoothSet
+from pessimal.near_optimal.smooth.smooth_set import SmoothSet
+from pessimal.near_optimal.smooth.training import ROUNDING
 from pessimal.problem import Vector
 
 PENALTIES = ("alpha", "C")

@@ -261,7 +261,7 @@ def test_a_set_within_rounding_of_one_model_is_not_divided(
     def divided(*_: Any) -> Any:
         raise AssertionError("the set was divided")
 
-    monkeypatch.setattr("pessimal.near_optimal.smooth.smooth_set.branch", divided)
+    monkeypatch.setattr("pessimal.near_optimal.smooth.worst_case.branch", divided)
     X, labels, _, X_val, labels_val, _ = draw(0)
     worst = near_optimal_set(LogisticRegression(), X, labels).worst(X_val, labels_val)
     assert worst.upper_bound == pytest.approx(worst.value, abs=1e-4)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.errors import SolverError
 from pessimal.limits import Deadline
-from pessimal.near_optimal.smooth.objective import Function, Objective, Weighted, newton
+from pessimal.near_optimal.smooth.objective import (
+    Function,
+    MeanLoss,
+    Objective,
+    Parabola,
+    Weighted,
+    newton,
+    solve,
+)
 from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
+from pessimal.near_optimal.smooth.rows import Block, Rows
+from pessimal.near_optimal.smooth.training import ROUNDING, Training
 from pessimal.problem import Vector
 
 STEPS = 40
@@ -23,9 +35,108 @@ TOP = 1e-8
 LEAST_STEPS = 4
 """Those it takes even when time is up: without them there is hardly an answer."""
 
+STARTS = 3
+"""Of the models tried, those from which the ascent begins anew."""
+
+TRIED = 5
+"""Random directions, to and fro, in which members are tried for that."""
+
+LEVELS = 20
+"""Of the rounding of absolute values, on the way from half of the budget."""
+
+
+class Members:
+    """A near-optimal set from within: the models with a computed objective within a limit.
+
+    Next to 0 an absolute value is nothing like its parabola, and no step would leave 0. So ways
+    to members are sought in sets in which it is rounded off more, then ever less.
+    """
+
+    def __init__(self, training: Training, limit: float) -> None:
+        self.training, self.limit = training, limit
+        last, excess = training.objective, limit - training.value
+        objectives = [last]
+        if last.absolute is not None and excess > 0.0:
+            weight = last.absolute.total_weight
+            least = training.rounded_off / weight
+            levels = np.geomspace(0.5 * excess / weight, least, LEVELS)
+            objectives = [*(last.rounded(level) for level in levels[:-1] if level > least), last]
+        u = training.u
+        optima = [training.optimum if f is last else f.expansion(u) for f in objectives]
+        self._sublevels = [
+            Sublevel(objective, u, optimum, limit)
+            for objective, optimum in zip(objectives, optima, strict=True)
+        ]
+
+    def boundary(self, direction: Vector) -> Vector:
+        """Return the last member in a direction from the trained model."""
+        return self._sublevels[-1].boundary(direction)
+
+    def pulled_back(self, u: Vector) -> Vector:
+        """Return the last member on the way from the trained model to another one."""
+        return self._sublevels[-1].pulled_back(u)
+
+    def climbed(self, mean: Function, u: Vector, deadline: Deadline) -> Vector:
+        """Climb from a member to one of large loss."""
+        for sublevel in self._sublevels:
+            u = sublevel.ascend(mean, u, deadline)
+        return u
+
+    def descended(self, mean: Function, deadline: Deadline) -> Vector:
+        """Return the member of least loss, as far as time allows."""
+        u = self.training.u
+        for sublevel in self._sublevels:
+            u = sublevel.descend(mean, u, deadline)
+        return u
+
+    def at_random(self, rng: Generator) -> Vector:
+        """Return a member on the boundary, in a random direction from the trained model."""
+        factor = cholesky(self.training.smooth.curvature)
+        direction = solve_triangular(factor, rng.standard_normal(len(self.training.u)))
+        return self.boundary(direction)
+
+    def promising(self, mean: Function, rows: Rows, deadline: Deadline) -> list[Vector]:
+        """Return members on the boundary from which to climb again, if there is time."""
+        curvature = self.training.smooth.curvature
+        factor = cholesky(curvature)
+        directions = np.random.default_rng(0).standard_normal((TRIED, len(curvature)))
+        # Against the mean of all rows: where none costs anything there is no slope to follow.
+        against = solve(curvature, rows.total(_mean_row))
+        met: list[Vector] = []
+        for d in [against, *solve_triangular(factor, directions.T).T]:
+            if deadline.over:
+                break
+            met += [self.boundary(side * d) for side in (-1.0, 1.0)]
+        return sorted(met, key=mean.value)[-STARTS:]
+
+    def confirmed(self, u: Vector) -> Vector:
+        """Return a model, or one nearer to the trained one, that is a member by the rows alone."""
+        training = self.training
+        if not isinstance(training.objective.mean, Parabola):
+            return u
+        budget = self.limit - training.value
+        for _ in range(10):
+            used = self.direct.value(u) - training.value
+            if used <= budget:
+                return u
+            if budget <= 0.0:
+                break
+            u = training.u + np.sqrt(budget / used) * (1.0 - ROUNDING) * (u - training.u)
+        return training.u
+
+    @property
+    def direct(self) -> Objective:
+        """The objective by a pass over the rows."""
+        problem = self.training.problem
+        return replace(self.training.objective, mean=MeanLoss(problem.rows, problem.loss))
+
+
+def _mean_row(block: Block) -> Vector:
+    return np.asarray(block.weight @ block.Z)
+
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class Sublevel:
     """The models with a computed training objective within a limit, around the trained one."""
 
     objective: Objective

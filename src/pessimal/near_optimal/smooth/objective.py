@@ -59,6 +59,15 @@ class MeanLoss:
         """Return the parabola that touches the mean loss at a model."""
         return self.rows.total(partial(_expansion, self.loss, u))
 
+    @property
+    def total_weight(self) -> float:
+        """Return the sum of the weights of its rows."""
+        return self.rows.total(_weight)
+
+
+def _weight(block: Block) -> float:
+    return float(block.weight.sum())
+
 
 def _value(loss: SmoothLoss, u: Vector, block: Block) -> float:
     return loss.mean(block.margins(u), block.weight)

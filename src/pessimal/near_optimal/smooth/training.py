@@ -1,25 +1,35 @@
-"""The model that training ends with, and the objective, with its digits best around it."""
+"""The model that training ends with, the objective around it, and what is left to gain."""
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cached_property, partial
 
-from pessimal.errors import SolverError
-from pessimal.losses import Absolute
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from pessimal.errors import InvalidInputError, SolverError
+from pessimal.losses import Absolute, Squared
 from pessimal.near_optimal.smooth.estimators import TrainingProblem
 from pessimal.near_optimal.smooth.lasso import proximal_newton
 from pessimal.near_optimal.smooth.objective import (
     MeanLoss,
     Objective,
     Parabola,
+    flat,
     mean_loss,
     moved,
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import certainly_positive
+from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
 from pessimal.near_optimal.smooth.rows import Block, HeldRows
-from pessimal.problem import Vector
+from pessimal.problem import Matrix, Vector
+
+ROUNDING = 1e-12
+"""How far, relatively, a computed objective may be from the true one."""
+
+STALLED = 1e-6
+"""Share of the training objective that training may have left: with more there are no members."""
 
 FIRST, FEW = 5000, 4
 """Rows with which training begins where there are so many times as many."""
@@ -37,7 +47,103 @@ NEXT_TO_0 = 1e-2
 """Share of the rounding up to which a coefficient is taken for 0: far less than others have."""
 
 
-def trained(problem: TrainingProblem) -> tuple[Objective, Vector]:
+class Training:
+    """The trained model, its objective, and bounds on the least objective of all models.
+
+    Attributes
+    ----------
+    problem : TrainingProblem
+    objective : Objective
+        What training minimises, with its digits best around the trained model.
+    u : ndarray
+        The trained model.
+    optimum, smooth : Quadratic
+        The expansions, at the trained model, of the objective, and of all of it but the absolute
+        values, the curvature of which is around 0 alone.
+    value, least : float
+        The objective of the trained model, and what no model falls below.
+    """
+
+    def __init__(self, problem: TrainingProblem) -> None:
+        self.problem = problem
+        self.objective, self.u = _minimised(problem)
+        self.optimum = self.objective.expansion(self.u)
+        sharp = self.objective.absolute is not None
+        self.smooth = self.objective.smooth_at(self.u) if sharp else self.optimum
+        if not certainly_positive(self.smooth.curvature):
+            raise flat()
+        self.value = self.optimum.value
+        gain = self._still_to_gain() + self.rounded_off
+        self.least = max(0.0, self.value * (1.0 - ROUNDING) - gain)
+        if self.least < self.value * (1.0 - STALLED):
+            raise SolverError(
+                f"training stalled: the least objective is between {self.least:.6g} and "
+                f"{self.value:.6g}; leave out columns that nearly depend on each other, or raise "
+                "the penalty"
+            )
+
+    @cached_property
+    def leverage(self) -> float:
+        """Return the largest change of a margin per unit of distance in the Hessian's norm."""
+        factor = cholesky(self.smooth.curvature, lower=True)
+        return float(max(self.problem.rows.each(partial(_lever, factor))))
+
+    @property
+    def rounded_off(self) -> float:
+        """By how much, at most, the rounding of absolute values adds to R."""
+        absolute = self.objective.absolute
+        if absolute is None:
+            return 0.0
+        assert isinstance(absolute.loss, Absolute)
+        return absolute.total_weight * absolute.loss.rounding
+
+    @property
+    def terms(self) -> list[MeanLoss]:
+        """What R is a sum of, beside a quadratic."""
+        parts = (self.objective.mean, self.objective.absolute)
+        return [part for part in parts if isinstance(part, MeanLoss)]
+
+    @property
+    def fixed(self) -> Quadratic:
+        """The quadratic that is part of R: the penalty, and a mean of squares."""
+        if isinstance(self.objective.mean, Parabola):
+            return self.smooth
+        return self.objective.penalty_at(self.u)
+
+    def _still_to_gain(self) -> float:
+        """Bound what training has left to gain, from the gradient where it ended."""
+        slope, penalty = self.optimum.slope, self.objective.penalty
+        newton_gain = float(slope @ solve(self.smooth.curvature, slope))
+        if isinstance(self.problem.loss, Squared):
+            return 0.5 * newton_gain
+        if self.problem.loss.self_concordant:
+            # While M·‖gradient‖ is far below 1 the curvature on the way is at least half of H.
+            if self.leverage * np.sqrt(newton_gain) > 0.1:
+                raise SolverError(
+                    "training did not come near an optimum; if the classes can be separated and "
+                    "nothing is penalised there is none, so add a penalty, such as C=1"
+                )
+            return newton_gain
+        if certainly_positive(penalty):
+            return 0.5 * float(slope @ solve(penalty, slope))
+        raise unpenalised()
+
+
+def _lever(factor: Matrix, block: Block) -> float:
+    return float(
+        np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max(initial=0.0)
+    )
+
+
+def unpenalised() -> InvalidInputError:
+    """Return what is said of an intercept that nothing keeps from growing."""
+    return InvalidInputError(
+        "estimator leaves its intercept without a penalty, where this loss needs one; pass one "
+        "that penalises it, or fit_intercept=False on centred data"
+    )
+
+
+def _minimised(problem: TrainingProblem) -> tuple[Objective, Vector]:
     """Minimise what training minimises; return that and the model."""
     rows, loss, l1 = problem.rows, problem.loss, problem.l1
     u = np.zeros(len(problem.penalty))

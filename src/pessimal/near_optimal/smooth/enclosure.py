@@ -1,0 +1,117 @@
+"""A smooth near-optimal set from without: an ellipsoid that holds it, and the ranges of rows.
+
+Around a trained model ``R`` grows at least as its self-concordance, or its penalty, demands. That
+is a first ellipsoid; the parabolas below R over the ranges it leaves make it narrower (`ranges`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from pessimal.limits import Deadline
+from pessimal.losses import Squared
+from pessimal.near_optimal.smooth.members import useless
+from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
+from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
+from pessimal.near_optimal.smooth.relaxation import Envelope, envelope
+from pessimal.near_optimal.smooth.rows import HeldRows, Rows
+from pessimal.near_optimal.smooth.training import Training, unpenalised
+
+EXACT_WORK = 5e9
+"""Products of rows, rows and columns up to which the ranges of all rows are found exactly."""
+
+NEAR = 1e-3
+"""Share of a range to which that is done for a bound."""
+
+
+class Enclosure:
+    """What holds all members: those whose computed objective is within the outer limit.
+
+    Models with one within the inner limit are members for certain.
+    """
+
+    def __init__(self, training: Training, outer: float, inner: float) -> None:
+        self.training, self.outer, self.inner = training, outer, inner
+
+    @property
+    def ellipsoids(self) -> Ellipsoids:
+        """Ellipsoids that hold the set."""
+        return self._narrowed[0]
+
+    @property
+    def rows(self) -> tuple[Rows, ...]:
+        """The rows of all terms of the objective, with the ranges that follow."""
+        return self._narrowed[1]
+
+    @cached_property
+    def _narrowed(self) -> tuple[Ellipsoids, tuple[Rows, ...]]:
+        training, first = self.training, Ellipsoids((self._first_region(),))
+        return narrowed(first, training.terms, training.fixed, training.u, self.outer)
+
+    @cached_property
+    def supports(self) -> Supports | None:
+        """The support function of the set, if it is smooth and passes over its rows are cheap."""
+        training = self.training
+        if isinstance(training.problem.loss, Squared) or training.objective.absolute is not None:
+            return None
+        if not isinstance(training.problem.rows, HeldRows):
+            return None
+        limits = self.outer, self.inner
+        return Supports(training.objective, training.optimum, training.u, limits, self.ellipsoids)
+
+    def exact_rows(self, rows: Rows, deadline: Deadline) -> Rows:
+        """Return rows with ranges of the ellipsoids, or exact ones where that is affordable."""
+        ranged, train = rows.map(self.ellipsoids), self.training.problem.rows
+        if self.supports is None or not isinstance(ranged, HeldRows):
+            return ranged
+        assert isinstance(train, HeldRows)
+        if ranged.n_rows * train.n_rows * len(self.training.u) > EXACT_WORK:
+            return ranged
+        return exact(ranged, self.supports, deadline, NEAR)
+
+    def below(self, terms: tuple[Rows, ...]) -> Envelope | Quadratic:
+        """Return what lies below the training objective, given ranges of the rows of its terms."""
+        training = self.training
+        if not terms:
+            return training.fixed
+        parts = tuple(
+            (rows, partial(envelope, term.loss, -1.0, training.u))
+            for rows, term in zip(terms, training.terms, strict=True)
+        )
+        return Envelope(parts, training.fixed)
+
+    def _first_region(self) -> Quadratic:
+        """Return an ellipsoid that certainly holds the set."""
+        training, loss = self.training, self.training.problem.loss
+        # With the slope of absolute values, R lies above what is left without their curvature.
+        hessian, slope = training.smooth.curvature, training.optimum.slope
+        if isinstance(loss, Squared):
+            return Quadratic(training.value - self.outer, slope, hessian)
+        if not loss.self_concordant:
+            penalty = training.objective.penalty_at(training.u)
+            if not certainly_positive(penalty.curvature):
+                raise unpenalised()
+            return Quadratic(penalty.value - self.outer, penalty.slope, penalty.curvature)
+        # Along any direction R grows at least as fast as ψ(Mρ)/M² less the gradient, with ρ the
+        # distance in the norm of the Hessian and M the largest margin of unit distance.
+        most = max(training.leverage, 1e-6)  # any larger one is valid
+        factor = cholesky(hessian, lower=True)
+        gradient = float(np.linalg.norm(solve_triangular(factor, slope, lower=True)))
+        excess = self.outer - training.value
+
+        def growth(rho: float) -> float:
+            return float((np.expm1(-most * rho) + most * rho) / most**2 - gradient * rho - excess)
+
+        far = 1.0
+        while growth(far) <= 0.0:
+            far *= 2.0
+            if far > 1e12:
+                raise useless()
+        near = 0.0
+        for _ in range(200):  # the largest root: beyond `far` growth only grows
+            middle = 0.5 * (near + far)
+            near, far = (middle, far) if growth(middle) <= 0.0 else (near, middle)
+        return Quadratic(-0.5 * far * far, np.zeros(len(slope)), hessian)
