@@ -26,7 +26,8 @@ from pessimal import AuditReport, audit_estimator
 from pessimal.auditing.refits import RefitExtremes
 from pessimal.errors import InvalidInputError
 from pessimal.near_optimal.retrained import retrained_set
-from pessimal.near_optimal.retrained.retrained_set import Fit, RetrainedSet
+from pessimal.near_optimal.retrained.ascent import Fit
+from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.problem import Budget
 from pessimal.report.audit_page import write_audit_page
 

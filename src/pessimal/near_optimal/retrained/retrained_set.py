@@ -2,10 +2,8 @@
 
 A member is an estimator fitted to whatever rows and weights, whose loss on the training data is
 within the budget of the least seen. A bad one on other rows comes from training on these as well,
-with the wrong label and a weight of ``λ·v``. To the first order that is a step up the loss φ of a
-row with margin m, if ``v = φ'(m)/φ'(−m)``: ``(1 − p)/p`` for the log loss, with p the probability
-of the true class. λ is searched for where the budget ends, the rows are weighted anew by the model
-found there, and so on. Refits from other seeds and on bootstrap weights are members, too.
+with the wrong labels (`pushing`), as far as the budget goes (`ascent`). Refits from other seeds and
+on bootstrap weights are members, too.
 
 All this finds members. It proves nothing of those it did not find.
 """
@@ -15,14 +13,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import InvalidInputError, LearntByHeartWarning
@@ -35,13 +32,9 @@ from pessimal.near_optimal.base import (
     read_budget,
     read_size,
 )
-from pessimal.near_optimal.retrained.judging import (
-    losses,
-    margins,
-    own_loss,
-    residuals,
-    strongest_wrong,
-)
+from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
+from pessimal.near_optimal.retrained.judging import losses, own_loss
+from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.refitting import Extra, Refitting
 from pessimal.problem import Budget, Vector
 
@@ -51,50 +44,14 @@ REFITS = 60
 SEEDS, BOOTSTRAPS = 2, 2
 """Other seeds and draws of bootstrap weights that are tried."""
 
-SHARES = (1e-3, 1e-2, 1e-1, 1.0)
-"""λ to begin with, as the weight of all added rows by that of the training rows."""
-
-LARGEST_SHARE = 10.0
-"""Beyond it training is all about the added rows."""
-
-NEAR_LIMIT = 0.98
-"""A fit that uses this share of the budget is as good as one at its end."""
-
-BISECTIONS = 8
-"""Fits on the way to the end of the budget."""
-
-LARGEST_RATIO = 1e2
-"""Of the weights v: a row that is wrong for certain must not outweigh all others."""
-
-GAIN = 1e-4
-"""Relative gain of a round below which there is no other."""
+MIXTURES = 3
+"""Of bootstrap weights with the true ones that are tried for a draw."""
 
 MEMORISES = 0.5
 """Share of the loss of a guess, or of the fit, below which wrong labels have been learnt."""
 
 ROUNDING = 1e-9
 """Relative error of a training loss that counts for nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted estimator and its training loss."""
-
-    model: Any
-    train_loss: float
-
-
-@dataclass
-class Allowance:
-    """How many fits there may still be, and until when."""
-
-    fits: int
-    deadline: Deadline
-
-    def take(self) -> bool:
-        """Return whether there may be one more, and count it."""
-        self.fits -= 1
-        return self.fits >= 0 and not self.deadline.over
 
 
 class RetrainedSet(NearOptimalSet):
@@ -129,6 +86,7 @@ class RetrainedSet(NearOptimalSet):
         model = self.refitting.fit()
         self.loss = own_loss(model)
         self.met: list[Fit] = []
+        self._mixed = 1.0  # the share of bootstrap weights that the budget affords, for all we know
         self._meet(model)
         for seed in range(1, SEEDS + 1) if self.refitting.seeds else ():
             if self._meet(self.refitting.fit(seed=seed)).train_loss == self.met[0].train_loss:
@@ -187,7 +145,7 @@ class RetrainedSet(NearOptimalSet):
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, with what was met so far."""
         other = copy(self)
-        other.budget, other.met = read_budget(budget), list(self.met)
+        other.budget, other.met, other._mixed = read_budget(budget), list(self.met), 1.0
         return other
 
     def worst(
@@ -250,7 +208,7 @@ class RetrainedSet(NearOptimalSet):
     ) -> tuple[float, Any]:
         """Find the largest (side 1) or least (−1) mean loss on rows, and a member that has it."""
         X = X if hasattr(X, "shape") else np.asarray(X)
-        push = _Push(X, y, judge, side)
+        push = Push(X, y, judge, side)
         if self._slack() <= 0.0:
             return self._judged(self.met, push)
         rng = np.random.default_rng(0)
@@ -272,7 +230,7 @@ class RetrainedSet(NearOptimalSet):
             self.met += self._pushed(push, allowance)
         return self._judged(self.met, push)
 
-    def _learns_by_heart(self, push: _Push) -> bool:
+    def _learns_by_heart(self, push: Push) -> bool:
         """Whether wrong labels, of as much weight as they may get, are learnt within the budget."""
         if self.memorises:
             return True
@@ -285,7 +243,7 @@ class RetrainedSet(NearOptimalSet):
         )
         return self._affords(fit) and after < MEMORISES * before
 
-    def _held_out(self, push: _Push, allowance: Allowance) -> tuple[float, Any]:
+    def _held_out(self, push: Push, allowance: Allowance) -> tuple[float, Any]:
         """Attack one half of the rows and judge by the other, in turn."""
         first, second = (push.some(rows) for rows in _halves(push.y))
         found: list[tuple[float, Any]] = []
@@ -300,108 +258,50 @@ class RetrainedSet(NearOptimalSet):
             return unseen
         return value, max(found, key=lambda pair: push.side * pair[0])[1]
 
-    def _judged(self, fits: Sequence[Fit], push: _Push) -> tuple[float, Any]:
+    def _judged(self, fits: Sequence[Fit], push: Push) -> tuple[float, Any]:
         """Return the extreme mean loss of members among fits, and which has it."""
         # The trained model is a member whatever happens.
         models = [fit.model for fit in fits if self._affords(fit)] or [self.trained.model]
         judged = [(self._mean(model, push.X, push.y, push.judge), model) for model in models]
         return max(judged, key=lambda pair: push.side * pair[0])
 
-    def _pushed(self, push: _Push, allowance: Allowance) -> list[Fit]:
+    def _pushed(self, push: Push, allowance: Allowance) -> list[Fit]:
         """Train on pushed rows again and again, each time weighted by the model before."""
-        members = [fit.model for fit in self.met if self._affords(fit)]
-        start = max(members, key=push.reached)
+        start = max(self.members, key=push.reached)
         # Training ascends to a local maximum: there may be another one behind rows all alike.
         weighted, alike = push.rows(start), push.rows(start, alike=True)
-        found = self._ascended(push, start, weighted, allowance)
+        ascent = Ascent(self._with_rows, self.trained.value, self._largest(), allowance)
+        found = ascent.climb(push, start, weighted)
         if np.ptp(weighted.weight) > 0.0:
-            found += self._ascended(push, start, alike, allowance)
+            found += ascent.climb(push, start, alike)
         return found
 
-    def _ascended(self, push: _Push, model: Any, extra: Extra, allowance: Allowance) -> list[Fit]:
-        """Train on pushed rows until that gains nothing; return the fits on the way."""
-        found: list[Fit] = []
-        share = None
-        before = push.reached(model)
-        while extra.weight.any():
-            path = self._path(extra, share, allowance)
-            found += [fit for _, fit in path]
-            afforded = [
-                (push.reached(fit.model), lam, fit) for lam, fit in path if self._affords(fit)
-            ]
-            if not afforded:
-                break
-            reached, share, fit = max(afforded, key=lambda entry: entry[0])
-            if reached <= before + GAIN * abs(before):
-                break
-            before, extra = reached, push.rows(fit.model)
-        return found
-
-    def _path(
-        self, extra: Extra, guess: float | None, allowance: Allowance
-    ) -> list[tuple[float, Fit]]:
-        """Fit along λ: a geometric grid first, then towards the last λ that the budget affords."""
-        total = float(self.refitting.weight.sum() / extra.weight.sum())
-        path: list[tuple[float, Fit]] = []
-
-        def fit(share: float) -> bool:
-            if not allowance.take():
-                return False
-            # A penalty that training does not show must not lose weight by the rows added.
-            scale = 1.0 if self._training_loss or not self.refitting.weighted else 1.0 + share
-            rows = Extra(extra.X, extra.y, share * total * extra.weight / scale)
-            factor = np.full(len(self.refitting.weight), 1.0 / scale)
-            path.append((share, self._fit(self.refitting.fit(rows, factor))))
-            path.sort(key=lambda entry: entry[0])
-            return True
-
-        # L_T(λ) need not rise: the whole grid is looked at once.
-        for share in SHARES if guess is None else (guess,):
-            if not fit(share):
-                return path
-        for _ in range(BISECTIONS):
-            further = self._next_share(path)
-            if further is None or not fit(further):
-                break
-        return path
-
-    def _next_share(self, path: list[tuple[float, Fit]]) -> float | None:
-        """Return the next λ on the way to the end of the budget; None if that is near."""
-        slack, least = self._slack(), self.trained.value
-        excess = [(share, fit.train_loss - least) for share, fit in path]
-        afforded = [k for k, (_, e) in enumerate(excess) if e <= slack]
-        if not afforded:
-            share, e = excess[0]
-            # Near λ = 0 the excess is a parabola.
-            return share * min(0.5, max(0.05, 0.99 * float(np.sqrt(slack / e))))
-        low, e_low = excess[afforded[-1]]
-        if e_low >= NEAR_LIMIT * slack:
-            return None
-        if afforded[-1] == len(excess) - 1:
-            steps = 0.99 * np.sqrt(slack / max(e_low, 1e-4 * slack))
-            return None if low >= LARGEST_SHARE else low * float(np.clip(steps, 1.02, 10.0))
-        high, e_high = excess[afforded[-1] + 1]
-        if high <= low * 1.001:
-            return None
-        middle = float(np.sqrt(low * high))
-        if e_low <= 0.0:
-            return middle
-        part = np.log(0.5 * (1.0 + NEAR_LIMIT) * slack / e_low) / np.log(e_high / e_low)
-        return float(low * (high / low) ** np.clip(part, 0.05, 0.95))
+    def _with_rows(self, extra: Extra, share: float) -> Fit:
+        """Train with rows added, whose weight is a share of that of the training rows."""
+        weight = self.refitting.weight
+        # A penalty that training does not show must not lose weight by the rows added.
+        scale = 1.0 if self._training_loss or not self.refitting.weighted else 1.0 + share
+        added = share * float(weight.sum() / extra.weight.sum()) / scale
+        rows = replace(extra, weight=added * extra.weight)
+        return self._fit(self.refitting.fit(rows, np.full(len(weight), 1.0 / scale)))
 
     def _bootstrapped(self, rng: np.random.Generator, allowance: Allowance) -> Any:
         """Return a member fitted to bootstrap weights, mixed with the true ones as need be."""
         n = len(self.refitting.weight)
         draw = rng.multinomial(n, np.full(n, 1.0 / n))
-        for part in (1.0, 0.5, 0.25, 0.125):
+        for _ in range(MIXTURES):
             if not allowance.take():
                 break
-            factor: Vector = 1.0 + part * (np.asarray(draw, np.float64) - 1.0)
+            factor: Vector = 1.0 + self._mixed * (np.asarray(draw, np.float64) - 1.0)
             if is_classifier(self.refitting.estimator) and _lost(self.refitting.y, factor):
+                self._mixed *= 0.5
                 continue
             fit = self._meet(self.refitting.fit(factor=factor))
             if self._affords(fit):
                 return fit.model
+            # Near the true weights the excess is a parabola; other draws will need as much.
+            excess = fit.train_loss - self.trained.value
+            self._mixed *= float(np.clip(0.8 * np.sqrt(self._slack() / excess), 0.1, 0.5))
         return self.trained.model
 
     # Losses.
@@ -414,7 +314,10 @@ class RetrainedSet(NearOptimalSet):
         return Fit(model, self.train_loss(model))
 
     def _affords(self, fit: Fit) -> bool:
-        return fit.train_loss <= self.limit * (1.0 + ROUNDING)
+        return fit.train_loss <= self._largest()
+
+    def _largest(self) -> float:
+        return self.limit * (1.0 + ROUNDING)
 
     def _slack(self) -> float:
         return self.limit - self.trained.value
@@ -446,46 +349,6 @@ class RetrainedSet(NearOptimalSet):
                         "training"
                     )
         return y
-
-
-@dataclass(frozen=True, eq=False)
-class _Push:
-    """Rows towards whose errors, or away from them (side −1), training is pushed."""
-
-    X: Any
-    y: Any
-    judge: Loss
-    side: float
-
-    def some(self, rows: Any) -> _Push:
-        """Return the same of some of the rows."""
-        return replace(self, X=_safe_indexing(self.X, rows), y=self.y[rows])
-
-    def reached(self, model: Any) -> float:
-        """Return how far a model has got."""
-        return self.side * float(losses(model, self.X, self.y, self._surrogate(model)).mean())
-
-    def rows(self, model: Any, alike: bool = False) -> Extra:
-        """Return rows to train on: labels the wrong way, weights as the module says or alike."""
-        if self.side < 0.0:
-            return Extra(self.X, self.y, np.ones(len(self.y)))
-        if not is_classifier(model):
-            mirrored = self.y - 2.0 * residuals(model, self.X, self.y)
-            return Extra(self.X, mirrored, np.ones(len(self.y)))
-        loss = self._surrogate(model)
-        m = margins(model, self.X, self.y, loss)
-        weight = -loss.slope(m)
-        if not isinstance(self.judge, Step):
-            weight = weight / np.maximum(-loss.slope(-m), 1.0 / LARGEST_RATIO)
-        weight = np.ones(len(m)) if alike else np.minimum(weight, LARGEST_RATIO)
-        return Extra(self.X, strongest_wrong(model, self.X, self.y), weight)
-
-    def _surrogate(self, model: Any) -> Loss:
-        """Return a loss with a slope: errors are made by way of the model's own."""
-        if not is_classifier(model):
-            return self.judge
-        loss = own_loss(model) if isinstance(self.judge, Step | Squared) else self.judge
-        return Logistic() if isinstance(loss, Step) else loss
 
 
 def _halves(y: Any) -> list[Any]:
