@@ -420,7 +420,10 @@ class SmoothSet(NearOptimalSet):
         if isinstance(self.loss, Squared):
             directions = solve(self._smooth.curvature, Z.T).T
             boundary = self._members[-1].boundary
-            ends = [[boundary(side * d) for d in directions] for side in (-1.0, 1.0)]
+            ends = [
+                [self.u if deadline.over else boundary(side * d) for d in directions]
+                for side in (-1.0, 1.0)
+            ]
             least, most = (np.einsum("ij,ij->i", Z, np.array(end) - self.u) for end in ends)
             near = ATTAINED * (high - low) + SAME * np.abs(scores)
             attained = np.maximum(least - low, high - most) <= near
