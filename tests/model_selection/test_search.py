@@ -374,6 +374,36 @@ def test_a_time_limit_returns_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -
     assert np.isnan(search.cv_results_["mean_worst_found"][3])
 
 
+@pytest.mark.parametrize("cause", ["time_limit", "Ctrl-C"])
+def test_what_is_too_short_for_all_folds_leaves_those_that_were_reached(
+    cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = drawn(16)
+    inner, now = Folds.evaluate, [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def evaluate(folds: Folds, c: int, k: int, seconds: float) -> Any:
+        assert (c, k) <= (0, 2)
+        if k == 2:
+            signal.raise_signal(signal.SIGINT)
+        found = inner(folds, c, k, seconds)
+        now[0] += 300.0 * (cause == "time_limit")
+        return found
+
+    monkeypatch.setattr(Folds, "evaluate", evaluate)
+    search = PessimisticSearchCV(LogisticRegression(), GRID, cv=4, time_limit=500.0)
+    with pytest.warns(UserWarning, match=f"stopped by {cause}.*of 4 folds 2 were reached"):
+        search.fit(X, y)
+    assert search.n_splits_ == 2
+    assert search.best_index_ == 0
+    plain = GridSearchCV(LogisticRegression(), {"C": GRID["C"][:1]}, cv=4).fit(X, y).cv_results_
+    for k in range(2):
+        assert search.cv_results_[f"split{k}_test_score"][0] == plain[f"split{k}_test_score"][0]
+    assert "split2_test_score" not in search.cv_results_
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, True, True, True]
+    assert search.predict(X).shape == y.shape
+
+
 def test_it_is_pickled_shown_and_drawn() -> None:
     X, y = drawn(17)
     search = PessimisticSearchCV(LogisticRegression(), GRID, cv=3).fit(X, y)

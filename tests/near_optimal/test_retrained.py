@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pessimal import Budget, near_optimal_set
 from pessimal.errors import InvalidInputError
-from pessimal.limits import AT_ONCE
+from pessimal.limits import AT_ONCE, Deadline
 from pessimal.near_optimal import Linear
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.retrained.refitting import Refitting
@@ -275,3 +275,20 @@ def test_samples_are_members() -> None:
     assert np.isinf(members.score_range(X).high).all()
     wider = members.with_budget(Budget(1.0, 0.0))
     assert wider.limit > members.limit
+
+
+def test_out_of_time_no_other_seed_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[int] = []
+    real = Refitting.fit
+
+    def noted(refitting: Refitting, *rest: Any, **options: Any) -> Any:
+        fits.append(options.get("seed", 0))
+        return real(refitting, *rest, **options)
+
+    monkeypatch.setattr(Refitting, "fit", noted)
+    X, y = make_classification(60, random_state=0)
+    forest = RandomForestClassifier(3, min_samples_leaf=5, random_state=0)
+    RetrainedSet(forest, X, y, Budget(0.1), deadline=Deadline.after(-1.0))
+    assert fits == [0]
+    RetrainedSet(forest, X, y, Budget(0.1))
+    assert fits == [0, 0, 1, 2]

@@ -211,6 +211,10 @@ def test_out_of_time_the_first_candidate_is_kept_and_said(tmp_path: Path) -> Non
     words = " ".join(ended.out.split())
     assert "The search was stopped at the time limit, and the best so far is kept" in words
     assert "candidates not reached: 6 of 7" in words
+    assert "336 rows to tune on, in 5 folds" in words
+    assert "Means are over the folds it reached, 1 of 5." in words
+    assert "mean over 1 fold on the rows left out" in words
+    assert "The time limit was too short for what is always done" in words
     facts = json.loads(out.read_text("utf-8"))["facts"]
     assert (facts["C"], facts["stopped_by"]) == (1.0, "time_limit")
 

@@ -77,6 +77,7 @@ def test_out_of_time_the_run_is_usable_and_says_so() -> None:
     assert run.stopped
     assert run.solution.status is Status.TIME_LIMIT
     assert "stopped at the time limit" in words.search_ended(run)
+    assert run.notes[-1].startswith("The time limit was too short for what is always done")
     assert run.audit.worst_loss.bound >= run.audit.worst_loss.value
 
 

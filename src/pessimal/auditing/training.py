@@ -128,7 +128,7 @@ def models_like(
             return _linear_regression(estimator, data, names, budget)
         except (InvalidInputError, SolverError):
             pass  # such as coefficients that must be positive: found by refits, then
-    return _refits(estimator, data, names, budget)
+    return _refits(estimator, data, names, budget, deadline)
 
 
 def _is_linear_classifier(estimator: Any) -> bool:
@@ -203,12 +203,16 @@ def _linear_regression(
 
 
 def _refits(
-    estimator: Any, data: tuple[Any, Any, Any, Any], names: Names, budget: Budget
+    estimator: Any,
+    data: tuple[Any, Any, Any, Any],
+    names: Names,
+    budget: Budget,
+    deadline: Deadline,
 ) -> Audited:
     """Return what refits can find within ε of the least training loss seen."""
     X_train, y_train, X_val, y_val = data
     name = type(estimator).__name__
-    members = RetrainedSet.of(estimator, X_train, y_train, budget)
+    members = RetrainedSet(estimator, X_train, y_train, budget, deadline=deadline)
     members = _with_reference(members, estimator)
     note = (
         f"Models are found by training {name} again: on rows weighted otherwise, with validation "

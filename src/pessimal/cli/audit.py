@@ -65,6 +65,7 @@ def audit(
     Example: pessimal audit patients.csv --target outcome --report audit.html
     """
     from pessimal.atomic import require_writable
+    from pessimal.limits import AT_ONCE, Deadline
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import audit_table
 
@@ -75,6 +76,7 @@ def audit(
     if delta > 0.0 and box is None:
         raise typer.BadParameter("--delta needs --box; other models bring their own.")
     require_writable(report)
+    deadline = Deadline.after(time_limit)
     table = with_labels(read_source(data), target, drop or ())
     audited = audit_table(
         table,
@@ -84,7 +86,7 @@ def audit(
         delta=delta,
         missing=missing,
         text=text,
-        time_limit=time_limit,
+        time_limit=max(deadline.left, AT_ONCE),
         seed=seed,
         curve=report is not None,
         verbose=True,

@@ -106,6 +106,7 @@ def tune(
     Example: pessimal tune patients.csv --target outcome --out model.json --report report.html
     """
     from pessimal.atomic import require_writable
+    from pessimal.limits import AT_ONCE, Deadline
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import (
         SearchSettings,
@@ -115,6 +116,7 @@ def tune(
         write_model,
     )
 
+    deadline = Deadline.after(time_limit)
     of_the_box = {"view": view, "inner": inner, "groups": groups, "delta": delta}
     given: dict[str, Any] = {name: x for name, x in of_the_box.items() if x is not None}
     model = model or ("svc-box" if view or inner or groups else "logistic")
@@ -123,7 +125,8 @@ def tune(
     require_writable(report)
     table = with_labels(read_source(data), target, drop or ())
     given |= {} if epsilon is None else {"epsilon": epsilon}
-    given |= {"test_size": test_size, "missing": missing, "text": text, "time_limit": time_limit}
+    given |= {"test_size": test_size, "missing": missing, "text": text}
+    given |= {"time_limit": max(deadline.left, AT_ONCE)}
     given |= {"seed": seed, "curve": report is not None, "verbose": True}
     if model == "svc-box":
         answer = _of_box(tune_table(table, Settings(**given)), data)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,12 +22,16 @@ from pessimal.tolerances import OPTIMAL_GAP
 
 @dataclass(frozen=True)
 class Found:
-    """The worst score of one candidate on one fold; whether time cut the search for refits."""
+    """The worst score of one candidate on one fold.
+
+    Whether time cut the search for refits, and the seconds that this took at least.
+    """
 
     found: float = np.nan
     bound: float = np.nan
     proves: bool = True
     cut: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,10 @@ class Worst:
         """Return the state before anything is known."""
         shape = n_candidates, n_splits
         return cls(np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape, np.bool_))
+
+    def of_first(self, n_splits: int) -> Worst:
+        """Return the first folds alone."""
+        return Worst(self.found[:, :n_splits], self.bound[:, :n_splits], self.proves[:, :n_splits])
 
     def set(self, candidate: int, split: int, found: Found) -> None:
         """Write down what was found; of two answers the worst model and the better bound."""
@@ -98,6 +107,7 @@ class Folds:
 
     def evaluate(self, candidate: int, split: int, seconds: float) -> tuple[dict[str, Any], Found]:
         """Fit and score as scikit-learn does, and find the worst case coarsely."""
+        begun = time.perf_counter()
         train, test = self.splits[split]
         outcome = _fit_and_score(
             clone(self.estimator),
@@ -113,7 +123,10 @@ class Folds:
         if outcome["fit_error"] is not None:
             error = self.error_score
             return outcome, Found() if isinstance(error, str) else Found(error, error)
-        return outcome, self.worst(candidate, split, seconds, coarse=True)
+        found = self.worst(candidate, split, seconds, coarse=True)
+        # Refits go on for as long as they may.
+        spent = time.perf_counter() - begun if found.proves else outcome["fit_time"]
+        return outcome, replace(found, seconds=spent)
 
     def worst(self, candidate: int, split: int, seconds: float, coarse: bool = False) -> Found:
         """Find the worst case of a candidate on a fold."""

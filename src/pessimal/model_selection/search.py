@@ -88,7 +88,8 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         As in `GridSearchCV`. With several metrics `refit` names the one whose loss is followed.
     time_limit : float, optional
         Seconds for the search; the final refit comes on top. Candidates not reached by then have
-        NaN in `cv_results_`; the first one is always looked at. Ctrl-C does the same.
+        NaN in `cv_results_`. If that leaves no candidate with all folds, the folds not reached are
+        left out; the first candidate on the first fold is always looked at. Ctrl-C does the same.
     node_limit : int, optional
         For each worst case, nodes of a branch and bound, or refits.
     random_state : int, optional
@@ -101,8 +102,10 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         standard deviations of both, ``rank_worst`` and ``worst_proved``. Greater is better: the
         worst model found has the first, and no equally good model scores below the second. A bound
         that could not have changed the choice is left coarse.
-    best_index_, best_params_, best_estimator_, scorer_, n_splits_, refit_time_, multimetric_
+    best_index_, best_params_, best_estimator_, scorer_, refit_time_, multimetric_
         As in `GridSearchCV`.
+    n_splits_ : int
+        The number of folds; if time was too short for one candidate, of those reached.
     best_score_ : float
         The mean worst score of the chosen candidate, or its mean test score, by `criterion`.
     stopped_ : str
@@ -222,7 +225,6 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         splits = list(cv.split(X, y, **routed.splitter.split))
         if not candidates or not splits:
             raise InvalidInputError("param_grid or cv is empty, so no fits were performed")
-        self.n_splits_ = len(splits)
         folds = Folds(
             clone(self.estimator),
             X,
@@ -254,6 +256,9 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         worst = Worst.unknown(len(candidates), len(splits))
         out, stopped = self._evaluate(folds, parallel, worst, deadline)
+        self.n_splits_ = min(len(splits), len(out))
+        worst = worst.of_first(self.n_splits_)
+        out += [_like(out[0]) for _ in range(len(candidates) * self.n_splits_ - len(out))]
         if callable(self.scoring):
             _insert_error_scores(out, self.error_score)
         self.multimetric_ = isinstance(out[0]["test_scores"], dict)
@@ -266,10 +271,11 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         if stopped:
             warnings.warn(
                 f"{type(self).__name__} was stopped by {stopped}; the best so far is returned, "
-                "and what is not known is NaN in cv_results_ or a coarse bound",
+                "and what is not known is NaN in cv_results_ or a coarse bound"
+                f"{self._folds_left_out(len(splits))}",
                 stacklevel=2,
             )
-        results = self._format_results(candidates, len(splits), out) | worst.columns()
+        results = self._format_results(candidates, self.n_splits_, out) | worst.columns()
         if self.refit or not self.multimetric_:
             self._choose(results, worst, refit_metric)
         if self.refit:
@@ -321,16 +327,17 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
     ) -> tuple[list[dict[str, Any]], str]:
         """Fit all candidates on all folds, with worst cases whose bounds cost nothing.
 
-        Return scikit-learn's results, and what stopped it.
+        Return scikit-learn's results, as far as they go, and what stopped it.
         """
         n_splits = len(folds.splits)
         places = [(c, k) for c in range(len(folds.candidates)) for k in range(n_splits)]
         out: list[dict[str, Any]] = []
-        stopped = ""
+        stopped, slowest = "", 0.0
 
         def tasks() -> Iterator[Any]:
             for place, (c, k) in enumerate(places):
-                if deadline.over and c > 0:
+                # What would end too late is not begun.
+                if place and deadline.left < slowest:
                     return
                 # One fold must not take the time of those after it.
                 share = min(1.0, effective_n_jobs(self.n_jobs) / (len(places) - place))
@@ -340,17 +347,22 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
             for (outcome, found), (c, k) in zip(parallel(tasks()), places, strict=False):
                 out.append(outcome)
                 worst.set(c, k, found)
+                slowest = max(slowest, found.seconds)
                 if found.cut:
                     stopped = "time_limit"
         except KeyboardInterrupt:
-            if len(out) < n_splits:
+            if not out:
                 raise
             stopped = "Ctrl-C"
         _warn_or_raise_about_fit_failures(out, self.error_score)
         if len(out) < len(places):
             stopped = stopped or "time_limit"
-            out += [_like(out[0]) for _ in places[len(out) :]]
         return out, stopped
+
+    def _folds_left_out(self, n_splits: int) -> str:
+        if self.n_splits_ == n_splits:
+            return ""
+        return f"; of {n_splits} folds {self.n_splits_} were reached, by the first candidate alone"
 
     def _tighten(self, folds: Folds, parallel: Any, worst: Worst, deadline: Deadline) -> str:
         """Prove better bounds for candidates that these could make the best; return what stopped.

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.limits import AT_ONCE, TimeLimit
+from pessimal.limits import AT_ONCE, Deadline, TimeLimit
 from pessimal.losses import Loss, Step, find_loss
-from pessimal.near_optimal.base import Extreme, NearOptimalSet, near_optimal_set
+from pessimal.near_optimal.base import Extreme, NearOptimalSet, kind_of
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.problem import Budget
@@ -94,8 +94,9 @@ class WorstCase:
         coarse: bool = False,
     ) -> tuple[Extreme, NearOptimalSet]:
         """Return the worst case and the set; a coarse one with the bound that costs nothing."""
-        members = self._members(estimator, X, y, sample_weight)
-        seconds = AT_ONCE if coarse and members.proves else time_limit
+        deadline = Deadline.read(time_limit)
+        members = self._members(estimator, X, y, sample_weight, deadline)
+        seconds = AT_ONCE if coarse and members.proves else deadline
         worst = members.worst(
             X_val, y_val, self.loss, time_limit=seconds, node_limit=self.node_limit
         )
@@ -106,23 +107,20 @@ class WorstCase:
         counts = isinstance(find_loss(self.loss or members.loss), Step)
         return 1.0 - loss if counts else -loss
 
-    def _members(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> NearOptimalSet:
+    def _members(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, deadline: Deadline
+    ) -> NearOptimalSet:
         if PipelineSet.accepts(estimator):
             steps = clone(estimator[:-1])
             rows = steps.fit_transform(X, y)
-            return PipelineSet(steps, self._members(estimator[-1], rows, y, sample_weight))
-        budget = self.budget
+            last = self._members(estimator[-1], rows, y, sample_weight, deadline)
+            return PipelineSet(steps, last)
+        kind = kind_of(estimator)
         try:
-            return near_optimal_set(
-                estimator,
-                X,
-                y,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                sample_weight=sample_weight,
-            )
+            if kind is not RetrainedSet:
+                return kind.of(estimator, X, y, self.budget, sample_weight)
         except (InvalidInputError, SolverError):
             # More than two classes, an l1 penalty, columns that depend on each other: no bounds.
             if not RetrainedSet.accepts(estimator):
                 raise
-            return RetrainedSet.of(estimator, X, y, budget, sample_weight)
+        return RetrainedSet(estimator, X, y, self.budget, sample_weight, deadline=deadline)

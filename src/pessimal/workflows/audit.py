@@ -6,6 +6,7 @@ Audited are models that train about as well as one fitted to the first half, or 
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit, audit_estimator
+from pessimal.limits import AT_ONCE, Deadline
 from pessimal.tabular import (
     CompleteRows,
     Labelled,
@@ -25,6 +27,7 @@ from pessimal.tabular import (
     require_both_classes,
 )
 from pessimal.workflows.models import MODELS, ModelKind, ModelName
+from pessimal.workflows.overrun import overrun_notes
 
 MOST_ROWS = 2000
 """Of a table, for a model that is trained hundreds of times."""
@@ -80,6 +83,7 @@ def audit_table(
     >>> report.n_train, report.n_val, report.reference.name
     (224, 225, 'the audited LogisticRegression')
     """
+    deadline = Deadline.after(time_limit)
     kind = MODELS[model]
     if box is None:
         table = affordable(table, kind, seed)
@@ -89,10 +93,14 @@ def audit_table(
     X_train, X_val, y_train, y_val = train_test_split(
         rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
+    always = "a first training of the box"
     if box is None:
+        begun = time.perf_counter()
         pipeline = kind.pipeline(seed).fit(X_train, y_train)
         train, val = CompleteRows(X_train, y_train, ()), CompleteRows(X_val, y_val, ())
-        report = audit_fitted(pipeline, train, val, table, epsilon, curve, time_limit, verbose)
+        always = f"the fit, {time.perf_counter() - begun:.1f} s, and training once more"
+        left = max(deadline.left, AT_ONCE)
+        report = audit_fitted(pipeline, train, val, table, epsilon, curve, left, verbose)
     else:
         scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
         report = audit(
@@ -104,10 +112,12 @@ def audit_table(
             epsilon or 0.0,
             delta,
             None if curve else (),
-            time_limit,
+            max(deadline.left, AT_ONCE),
             verbose,
         )
-    return replace(report, notes=(*table.notes, *encoder.notes, *rows.notes, *report.notes))
+    late = overrun_notes(deadline, time_limit, always)
+    notes = (*table.notes, *encoder.notes, *rows.notes, *report.notes, *late)
+    return replace(report, notes=notes)
 
 
 def affordable(table: Labelled, kind: ModelKind, seed: int) -> Labelled:

@@ -20,7 +20,7 @@ from pessimal.auditing import AuditReport
 from pessimal.auditing.clock import Clock
 from pessimal.auditing.text import rounded
 from pessimal.errors import LearntByHeartWarning
-from pessimal.limits import Deadline
+from pessimal.limits import AT_ONCE, Deadline
 from pessimal.losses import find_loss
 from pessimal.model_selection import PessimisticSearchCV
 from pessimal.near_optimal.retrained.judging import losses
@@ -37,8 +37,8 @@ from pessimal.tabular import (
 from pessimal.workflows.audit import affordable, audit_fitted
 from pessimal.workflows.model import Fact, Label, TunedModel
 from pessimal.workflows.models import MODELS, ModelKind, ModelName
+from pessimal.workflows.overrun import overrun_notes
 from pessimal.workflows.tune import (
-    LEAST_SECONDS,
     SECONDS_AFTER_INTERRUPTION,
     TUNING_SHARE,
     Comparison,
@@ -146,10 +146,16 @@ class SearchRun:
         return f"{self.kind.loss.replace('_', ' ')} loss"
 
     @property
+    def folds(self) -> str:
+        """How many folds means are over."""
+        n = self.search.n_splits_
+        return "1 fold" if n == 1 else f"{n} folds"
+
+    @property
     def over_folds(self) -> str:
         """The worst loss of the chosen candidate, mean over folds: what is known of it."""
-        folds = f"mean over {self.search.n_splits_} folds on the rows left out"
-        about = f"Worst {self.loss_name} of a model that trains this well, {folds}"
+        where = f"mean over {self.folds} on the rows left out"
+        about = f"Worst {self.loss_name} of a model that trains this well, {where}"
         found, bound = self.chosen.worst_found, self.chosen.worst_bound
         if bound is None:
             return f"{about}: {found:.4f} was found, and nothing is proved."
@@ -184,15 +190,21 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
     tuning = complete_rows(table, kept, encoder, "tune on")
     testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
-    search, warned = _search(kind, tuning, settings)
+    search, warned = _search(kind, tuning, settings, TUNING_SHARE * deadline.left)
     stopped_by = str(search.stopped_)
     final = search.best_estimator_
     report = None
     if len(testing.y):
-        left = max(deadline.left, LEAST_SECONDS)
+        left = max(deadline.left, AT_ONCE)
         report = _audit(final, tuning, testing, table, settings, left, stopped_by)
     candidates = _candidates(kind, search)
     usual = [c.loss for c in candidates]
+    comparison = compare(final, tuning, testing) if len(testing.y) else None
+    late = overrun_notes(
+        deadline,
+        settings.time_limit,
+        f"a fit on one fold, the final fit, {search.refit_time_:.1f} s, its audit and the baseline",
+    )
     run = SearchRun(
         settings=settings,
         kind=kind,
@@ -203,23 +215,23 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         stopped_by=stopped_by,
         model=None,
         audit=report,
-        comparison=compare(final, tuning, testing) if len(testing.y) else None,
+        comparison=comparison,
         n_tuned=len(tuning.y),
         classes=table.classes,
-        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *warned),
+        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *warned, *late),
     )
     return replace(run, model=_model(run, final, table, encoder)) if kind.linear else run
 
 
 def _search(
-    kind: ModelKind, rows: CompleteRows, settings: SearchSettings
+    kind: ModelKind, rows: CompleteRows, settings: SearchSettings, seconds: float
 ) -> tuple[PessimisticSearchCV, tuple[str, ...]]:
     """Run the search in its share of the time; return it with what it warned of."""
+    seconds = max(seconds, AT_ONCE)
     pipeline = kind.pipeline(settings.seed)
     grid = kind.grid(pipeline)
     fewest = int(min(np.sum(rows.y < 0.0), np.sum(rows.y > 0.0)))
     n_folds = min(kind.n_folds, fewest)
-    seconds = TUNING_SHARE * settings.time_limit
     with (
         Clock(seconds, settings.verbose, "tune") as clock,
         warnings.catch_warnings(record=True) as caught,

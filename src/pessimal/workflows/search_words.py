@@ -18,7 +18,7 @@ def rows_used(run: SearchRun) -> str:
     """Say how many rows did what."""
     held_out = run.comparison.n_rows if run.comparison else 0
     return (
-        f"{run.n_tuned} rows to tune on, in {run.search.n_splits_} folds, {held_out} held out; "
+        f"{run.n_tuned} rows to tune on, in {run.search.cv.n_splits} folds, {held_out} held out; "
         f"{run.search.n_features_in_} features; classes {run.classes[0]!s} (negative score) and "
         f"{run.classes[1]!s} (positive score)."
     )
@@ -27,7 +27,7 @@ def rows_used(run: SearchRun) -> str:
 def candidates_title(run: SearchRun) -> str:
     """Say what the numbers of `candidates_table` are."""
     return (
-        f"Candidates: mean {run.loss_name} on the rows left out of {run.search.n_splits_} folds, "
+        f"Candidates: mean {run.loss_name} on the rows left out of {run.folds}, "
         "of the model that training gives and of the worst one that trains as well"
     )
 
@@ -86,7 +86,11 @@ def search_ended(run: SearchRun) -> list[str]:
     missing = sum(math.isnan(candidate.loss) for candidate in run.candidates)
     cut = "worst cases were not searched, or bounded, to the end"
     what = f"candidates not reached: {missing} of {len(run.candidates)}" if missing else cut
-    return [f"The search was stopped {by}, and the best so far is kept; {what}."]
+    told = [f"The search was stopped {by}, and the best so far is kept; {what}."]
+    reached, n_folds = run.search.n_splits_, run.search.cv.n_splits
+    if reached < n_folds:
+        told.append(f"Means are over the folds it reached, {reached} of {n_folds}.")
+    return told
 
 
 def majority(run: SearchRun) -> list[str]:

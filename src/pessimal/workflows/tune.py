@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
-from pessimal.limits import Deadline
+from pessimal.limits import AT_ONCE, Deadline
 from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.solve import Inner
@@ -35,13 +35,11 @@ from pessimal.tabular import (
     require_both_classes,
 )
 from pessimal.workflows.model import Fact, TunedModel
+from pessimal.workflows.overrun import overrun_notes
 
 View: TypeAlias = Literal["pessimistic", "optimistic"]
 
 _STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
-
-LEAST_SECONDS = 1e-9
-"""For an audit after its time, which still has bounds that cost nothing."""
 
 TUNING_SHARE = 2.0 / 3.0
 """Most of the time that tuning may take; the guarantee needs the rest."""
@@ -187,8 +185,8 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
     tuning = complete_rows(table, kept, encoder, "tune on")
     testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
-    estimator = _fit(tuning, settings)
-    report = _audit(estimator, tuning, table, settings, max(deadline.left, LEAST_SECONDS))
+    estimator = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
+    report = _audit(estimator, tuning, table, settings, max(deadline.left, AT_ONCE))
     model = TunedModel(
         target=table.target,
         classes=table.classes,
@@ -199,22 +197,25 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
         guarantee=report.guarantee,
         facts=_facts(settings, estimator.result_, report),
     )
+    comparison = compare(estimator, tuning, testing) if len(testing.y) else None
+    always = "a first training of the box, the final model, its audit and the baseline"
+    late = overrun_notes(deadline, settings.time_limit, always)
     return TuningRun(
         model=model,
         weights=estimator.coef_[0] * estimator.scale_,
         settings=settings,
         solution=estimator.result_,
         audit=report,
-        comparison=compare(estimator, tuning, testing) if len(testing.y) else None,
-        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes),
+        comparison=comparison,
+        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *late),
     )
 
 
-def _fit(rows: CompleteRows, settings: Settings) -> Any:
+def _fit(rows: CompleteRows, settings: Settings, seconds: float) -> Any:
     shared: dict[str, Any] = {
         "epsilon": settings.epsilon,
         "delta": settings.delta,
-        "time_limit": TUNING_SHARE * settings.time_limit,
+        "time_limit": seconds,
         "random_state": settings.seed,
         "verbose": int(settings.verbose),
     }

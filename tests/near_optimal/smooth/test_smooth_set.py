@@ -13,7 +13,9 @@ from sklearn.svm import LinearSVC
 
 from pessimal import near_optimal_set
 from pessimal.errors import InvalidInputError, SolverError
+from pessimal.limits import Deadline
 from pessimal.near_optimal import Linear
+from pessimal.near_optimal.smooth.members import Members
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
 
 cp: Any = cvxpy
@@ -392,3 +394,18 @@ def test_ranges_of_small_scores_are_exact_only_where_they_are_attained() -> None
         scores = np.array([model.decision_function(X_val) for model in ranges.models])
         missed = np.maximum(scores.min(axis=0) - ranges.low, ranges.high - scores.max(axis=0))
         assert not (ranges.exact & (missed > 1e-5 * (ranges.high - ranges.low))).any()
+
+
+def test_out_of_time_scores_of_a_ridge_are_bounded_and_no_member_is_sought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    members = near_optimal_set(Ridge(), X, y, epsilon=0.1)
+    exact = members.score_range(X)
+    assert exact.exact.all()
+    monkeypatch.setattr(Members, "boundary", lambda *_: pytest.fail("time is up"))
+    coarse = members.score_range(X, time_limit=Deadline.after(-1.0))
+    assert not coarse.exact.any()
+    assert (coarse.low <= exact.low + 1e-9).all()
+    assert (coarse.high >= exact.high - 1e-9).all()

@@ -23,7 +23,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import InvalidInputError, LearntByHeartWarning
-from pessimal.limits import Deadline, TimeLimit
+from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
 from pessimal.near_optimal.base import (
     Extreme,
@@ -67,6 +67,8 @@ class RetrainedSet(NearOptimalSet):
         What training minimises, of a fitted estimator; by default the mean on the training data of
         the log loss, where there are probabilities, else of the hinge loss of the scores, else of
         errors; of the squared error for a regressor.
+    deadline : Deadline, optional
+        When to leave other seeds alone.
     """
 
     proves = False
@@ -79,6 +81,7 @@ class RetrainedSet(NearOptimalSet):
         budget: Budget,
         sample_weight: Any = None,
         training_loss: Any = None,
+        deadline: Deadline = NEVER,
     ) -> None:
         self.budget = budget
         self.refitting = Refitting.of(estimator, X, y, sample_weight)
@@ -89,6 +92,8 @@ class RetrainedSet(NearOptimalSet):
         self._mixed = 1.0  # the share of bootstrap weights that the budget affords, for all we know
         self._meet(model)
         for seed in range(1, SEEDS + 1) if self.refitting.seeds else ():
+            if deadline.over:
+                break
             if self._meet(self.refitting.fit(seed=seed)).train_loss == self.met[0].train_loss:
                 break  # the seed makes no difference
 

@@ -26,7 +26,10 @@ def scored(
     low, high = enclosure.ellipsoids.reach(Z)
     if isinstance(training.problem.loss, Squared):
         directions = solve(training.smooth.curvature, Z.T).T
-        ends = [[members.boundary(side * d) for d in directions] for side in (-1.0, 1.0)]
+        ends = [
+            [training.u if deadline.over else members.boundary(side * d) for d in directions]
+            for side in (-1.0, 1.0)
+        ]
         least, most = (np.einsum("ij,ij->i", Z, np.array(end) - training.u) for end in ends)
         met = [*ends[0], *ends[1]]
     elif supports is None:
