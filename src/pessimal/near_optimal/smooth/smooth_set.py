@@ -99,6 +99,7 @@ class SmoothSet(NearOptimalSet):
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
+        self.classes = problem.classes or ()
         self.objective, self.u = trained(problem)
         self._optimum = self.objective.expansion(self.u)
         # All but the absolute values, the curvature of which is around 0 alone.
