@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.limits import AT_ONCE, Deadline, TimeLimit
+from pessimal.limits import AT_ONCE, NEVER, Deadline, TimeLimit
 from pessimal.losses import Loss, Step, find_loss
 from pessimal.near_optimal.base import Extreme, NearOptimalSet, kind_of
 from pessimal.near_optimal.pipeline import PipelineSet
@@ -95,7 +95,7 @@ class WorstCase:
     ) -> tuple[Extreme, NearOptimalSet]:
         """Return the worst case and the set; a coarse one with the bound that costs nothing."""
         deadline = Deadline.read(time_limit)
-        members = self._members(estimator, X, y, sample_weight, deadline)
+        members = self.members(estimator, X, y, sample_weight, deadline)
         seconds = AT_ONCE if coarse and members.proves else deadline
         worst = members.worst(
             X_val, y_val, self.loss, time_limit=seconds, node_limit=self.node_limit
@@ -107,13 +107,14 @@ class WorstCase:
         counts = isinstance(find_loss(self.loss or members.loss), Step)
         return 1.0 - loss if counts else -loss
 
-    def _members(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any, deadline: Deadline
+    def members(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NEVER
     ) -> NearOptimalSet:
+        """Return the near-optimal set of an estimator, with bounds where there can be some."""
         if PipelineSet.accepts(estimator):
             steps = clone(estimator[:-1])
             rows = steps.fit_transform(X, y)
-            last = self._members(estimator[-1], rows, y, sample_weight, deadline)
+            last = self.members(estimator[-1], rows, y, sample_weight, deadline)
             return PipelineSet(steps, last)
         kind = kind_of(estimator)
         try:

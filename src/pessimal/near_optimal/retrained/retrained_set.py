@@ -32,8 +32,9 @@ from pessimal.near_optimal.base import (
     read_budget,
     read_size,
 )
+from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
-from pessimal.near_optimal.retrained.judging import losses, own_loss
+from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.refitting import Extra, Refitting
 from pessimal.problem import Budget, Vector
@@ -46,6 +47,9 @@ SEEDS, BOOTSTRAPS = 2, 2
 
 MIXTURES = 3
 """Of bootstrap weights with the true ones that are tried for a draw."""
+
+PREDICTING = 10
+"""Members that are asked what they say of new rows."""
 
 MEMORISES = 0.5
 """Share of the loss of a guess, or of the fit, below which wrong labels have been learnt."""
@@ -88,6 +92,7 @@ class RetrainedSet(NearOptimalSet):
         self._training_loss = training_loss
         model = self.refitting.fit()
         self.loss = own_loss(model)
+        self.classes = tuple(model.classes_.tolist()) if is_classifier(model) else ()
         self.met: list[Fit] = []
         self._mixed = 1.0  # the share of bootstrap weights that the budget affords, for all we know
         self._meet(model)
@@ -194,6 +199,32 @@ class RetrainedSet(NearOptimalSet):
         models = self.sample(SEEDS + BOOTSTRAPS, time_limit=time_limit)
         endless = np.full(_num_samples(X), np.inf)
         return ScoreRange(-endless, endless, np.zeros(len(endless), np.bool_), models)
+
+    def predict_range(
+        self, X: Any, kind: Kind = "score", *, time_limit: TimeLimit = None
+    ) -> PredictionRange:
+        """Return what the members met say of new rows, and no bounds: there are none.
+
+        The score of two classes is the log odds where there are probabilities; of more classes
+        there is one column each.
+        """
+        require_kind(kind, hasattr(self.trained.model, "predict_proba"))
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        self.sample(PREDICTING, time_limit=time_limit)
+        models = self.members or [self.trained.model]
+        said = np.array([predictions(model, X, kind, self.loss) for model in models])
+        labels = np.array([model.predict(X) for model in models])
+        disagree = np.any(labels != labels[0], axis=0) & bool(self.classes)
+        ends = (0.0, 1.0) if kind == "probability" else (-np.inf, np.inf)
+        low, high = (np.full(said.shape[1:], end) for end in ends)
+        never = np.zeros(len(disagree), np.bool_)
+        return PredictionRange(
+            low, high, said.min(axis=0), said.max(axis=0), never, disagree, proves=False
+        )
+
+    def agreement(self, X: Any, *, time_limit: TimeLimit = None) -> PredictionRange:
+        """Tell where members met say different classes."""
+        return self.predict_range(X, time_limit=time_limit)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None

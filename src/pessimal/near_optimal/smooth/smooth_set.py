@@ -53,6 +53,7 @@ class SmoothSet(NearOptimalSet):
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
+        self.classes = problem.classes or ()
         self._training = Training(problem)
         self.objective, self.u = self._training.objective, self._training.u
         value, least = self._training.value, self._training.least
