@@ -112,6 +112,52 @@ def test_convex_outer_objectives_have_their_exact_worst_case() -> None:
     assert value == pytest.approx(expected.objective, abs=1e-5)
 
 
+@pytest.mark.parametrize(("delta", "expected"), [(0.0, -0.25), (0.1, -0.15), (0.5, 0.0)])
+def test_products_are_exact_if_no_decision_changes_the_near_optimal_responses(
+    delta: float, expected: float
+) -> None:
+    # Responses are y in [0, δ], so the worst value is (δ − ¼)·x from 0 on, and −x/4 below.
+    x, y = cp.Variable(bounds=[-1, 1]), cp.Variable(bounds=[0, 1])
+    follower = Follower(cp.Minimize(y), variables=[y])
+    problem = BilevelProblem(cp.Minimize(x * y - x / 4), [], follower)
+    assert problem.solve("pessimistic", delta=delta) == pytest.approx(expected, abs=1e-6)
+    assert problem.status is BilevelStatus.OPTIMAL
+
+
+@pytest.mark.parametrize(
+    ("sign", "infimum", "status"),
+    [(1.0, 0.0, BilevelStatus.UNATTAINED), (-1.0, -1.0, BilevelStatus.OPTIMAL)],
+)
+def test_outer_constraints_hold_for_all_responses_to_a_price(
+    sign: float, infimum: float, status: BilevelStatus
+) -> None:
+    # Any x > 0 makes y = 0; at x = 0 the response may be 1, which the constraint forbids.
+    follower = Follower(cp.Minimize(X * Y), variables=[Y])
+    problem = BilevelProblem(cp.Minimize(sign * X), [Y <= 0.5], follower)
+    problem.solve("pessimistic")
+    assert problem.status is status
+    assert problem.bound == pytest.approx(infimum, abs=1e-6)
+
+
+def test_a_square_that_is_least_where_responses_jump_is_not_attained() -> None:
+    # At x = 0 the response may be 1; the least value of x² with y = 0 is only approached.
+    x, y = cp.Variable(bounds=[0, 2]), cp.Variable(bounds=[0, 1])
+    follower = Follower(cp.Minimize(x * y), variables=[y])
+    problem = BilevelProblem(cp.Minimize(cp.square(x) + y), [], follower)
+    problem.solve("pessimistic")
+    assert problem.status is BilevelStatus.UNATTAINED
+    assert problem.bound == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["search", "milp highs"])
+def test_unique_responses_leave_nothing_to_fear(method: str) -> None:
+    x, y = cp.Variable(bounds=[0, 2]), cp.Variable(bounds=[0, 2])
+    follower = Follower(cp.Minimize(cp.square(y - x)), variables=[y])
+    problem = BilevelProblem(cp.Minimize(cp.square(y - 1) + cp.square(x)), [], follower)
+    assert problem.solve("pessimistic", method=method) == pytest.approx(0.5, abs=1e-6)
+    assert problem.status is BilevelStatus.OPTIMAL
+
+
 @pytest.mark.parametrize(
     ("objective", "constraints", "inner", "options", "named"),
     [
@@ -120,7 +166,9 @@ def test_convex_outer_objectives_have_their_exact_worst_case() -> None:
         (Y, [], X * Y, {"delta": 0.1}, r"x \* y"),
         (Y, [], cp.square(Y), {"epsilon": 0.1}, "power|Power"),
         (X, [cp.abs(Y - 0.5) <= X], Y, {}, "abs"),
-        (X, [Y <= X], X * Y, {}, "y <= x"),
+        (X * Y, [], Y, {}, r"x \* y"),
+        (X * Y, [], X * Y, {}, r"x \* y"),
+        (X * Y + cp.abs(Y), [], Y, {}, "abs"),
         (Y, [], Y - 1, {"epsilon": 2.0}, "y"),
     ],
 )

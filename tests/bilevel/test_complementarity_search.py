@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import replace
+from typing import Any
 
+import cvxpy
 import numpy as np
 import pytest
 from breakpoints import random_instance
 from scipy.sparse import csr_array, diags_array
 
-from pessimal.bilevel import BilevelProgram, BilevelStatus, FollowerProgram, Rows, solve_program
+from pessimal.bilevel import (
+    BilevelProblem,
+    BilevelProgram,
+    BilevelStatus,
+    Follower,
+    FollowerProgram,
+    Rows,
+    complementarity_search,
+    solve_program,
+)
 from pessimal.bilevel.dual_vertices import vertex_bounds
+from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.routes import METHODS
 from pessimal.errors import InvalidInputError
+from pessimal.limits import NEVER
+from pessimal.lp.highs import LinearProgram
+
+cp: Any = cvxpy
 
 NOTHING = (BilevelStatus.INFEASIBLE, BilevelStatus.INNER_INFEASIBLE)
 PACKAGES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
@@ -124,8 +140,10 @@ def test_an_unbounded_relaxation_is_not_an_unbounded_problem() -> None:
 
 
 def test_no_m_is_taken_without_a_proof() -> None:
+    # After a price of 1 the response is 0, which the search proves and a relaxation does not.
+    assert solve_program(unlimited(1.0), method="milp highs").value == pytest.approx(0.0)
     with pytest.raises(InvalidInputError, match="no M can be proved"):
-        solve_program(unlimited(1.0), method="milp highs")
+        solve_program(unlimited(0.0), method="milp highs")
 
 
 def test_multipliers_at_vertices_are_bounded_by_the_bases() -> None:
@@ -133,3 +151,37 @@ def test_multipliers_at_vertices_are_bounded_by_the_bases() -> None:
     # (0, 1) from rows 0 and 2: π₂ = 1000, π₀ = −1000.
     assert vertex_bounds(normals, np.array([0.0, 1.0])) == pytest.approx([1e3, 1.0, 1e3])
     assert np.isinf(vertex_bounds(normals[[0]], np.ones(2))).all()
+
+
+def test_whole_numbers_without_limits_do_not_search_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(complementarity_search, "NODES_WITHOUT_LIMITS", 100)
+    x, y = cp.Variable(2, integer=True), cp.Variable(nonneg=True)
+    odd = 2 * x[0] - 2 * x[1] - 1
+    follower = Follower(cp.Minimize(y), [y >= odd, y >= -odd], variables=[y])
+    problem = BilevelProblem(cp.Minimize(x[0]), [y <= 0], follower)
+    problem.solve()
+    assert problem.status is BilevelStatus.NODE_LIMIT
+    # A row of whole numbers alone is seen to have no solution.
+    problem = BilevelProblem(cp.Minimize(x[0]), [odd == 0], follower)
+    problem.solve()
+    assert problem.status is BilevelStatus.INFEASIBLE
+    # A bound that grows with the numbers ends the search.
+    problem = BilevelProblem(cp.Minimize(x[0] + y), [x[1] >= 2.5, x[0] >= x[1] - 7.5], follower)
+    assert problem.solve() == pytest.approx(4.0)
+
+
+def test_an_empty_program_is_proved_empty_without_a_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = LinearProgram(
+        cost=np.zeros(2),
+        matrix=csr_array([[1.0, 1.0], [1.0, -1.0]]),
+        row_lower=np.array([3.0, 0.0]),
+        row_upper=np.array([np.inf, 0.0]),
+        lower=np.zeros(2),
+        upper=np.array([1.0, np.inf]),
+    )
+    monkeypatch.setattr(NodeProgram, "_checked", lambda *_: End.UNKNOWN)
+    assert NodeProgram(program).end(NEVER) is End.INFEASIBLE
+    possible = replace(program, row_lower=np.array([2.0, 0.0]))
+    assert NodeProgram(possible).end(NEVER) is End.UNKNOWN

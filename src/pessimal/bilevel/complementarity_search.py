@@ -8,109 +8,46 @@ in which every pair has a part fixed. Integer columns are branched on in the usu
 Multipliers have no upper limit, so a relaxation may be unbounded. It is then branched on like any
 other; only where a leaf is unbounded the problem is.
 
-A convex quadratic objective is a sum of squares of columns, each bounded below by its tangents,
-which are added where a relaxation needs them.
+Squares in the objective are bounded below by tangents (:mod:`pessimal.bilevel.tangents`).
 """
 
 from __future__ import annotations
 
-import enum
 import heapq
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
-from pessimal.bilevel.node_program import End, NodeProgram
+from pessimal.bilevel.complementarity import (
+    FREE,
+    NO_MULTIPLIER,
+    NO_SLACK,
+    ComplementarityProgram,
+    Found,
+    Guess,
+    Guesses,
+    Outcome,
+    Sides,
+    gap_of,
+)
+from pessimal.bilevel.node_program import End
+from pessimal.bilevel.tangents import TangentProgram
 from pessimal.limits import Deadline
-from pessimal.lp.highs import LinearProgram
-from pessimal.problem import Mask, Vector
-
-Sides = NDArray[np.int8]
-"""What a node has fixed of each pair."""
-
-FREE, NO_MULTIPLIER, NO_SLACK = np.int8(0), np.int8(1), np.int8(2)
-
-GAP = 1e-7
-"""Share of the objective, or part of it if that is below 1, by which a node has to improve."""
+from pessimal.problem import Vector
 
 _COMPLEMENTARY = 1e-8
 """A pair whose smaller part is no larger than this, in equilibrated units, needs no branching."""
 
 _INTEGRAL = 1e-7
-_TANGENT_ROUNDS = 60
 
+_DEEPEST = 200
+"""How many integers, besides all pairs, are branched on before the best bound has its turn."""
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs of a multiplier, which is a column ``≥ 0``, and the slack of a member to a limit.
-
-    Members are the columns and then the rows of the program.
-    """
-
-    multiplier: NDArray[np.intp]
-    member: NDArray[np.intp]
-    at_upper: Mask
-
-    def __len__(self) -> int:
-        return len(self.multiplier)
-
-
-@dataclass(frozen=True, eq=False)
-class ComplementarityProgram:
-    """A linear program with pairs, and with ``Σ ½·weight·column²`` added to its objective.
-
-    The k-th square is bounded from below by the column ``epigraph[k]``, which has the cost 1.
-    `multiplier_bounds` finds limits that the multipliers of some optimum respect, for those who
-    need an M; they may be infinite.
-    """
-
-    program: LinearProgram
-    pairs: Pairs
-    squared: NDArray[np.intp]
-    epigraph: NDArray[np.intp]
-    weight: Vector
-    multiplier_bounds: Callable[[], Vector]
-
-    def value(self, z: Vector) -> float:
-        """Objective at a point."""
-        squares = 0.5 * self.weight * z[self.squared] ** 2
-        return float(self.program.cost @ z + (squares - z[self.epigraph]).sum())
-
-
-class Outcome(enum.Enum):
-    """Why a search ended."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    TIME_LIMIT = "time limit"
-    NODE_LIMIT = "node limit"
-    NOT_PROVED = "not proved"
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The best point, if any, its value, a lower bound, why the search ended and its nodes."""
-
-    outcome: Outcome
-    point: Vector | None
-    value: float
-    bound: float
-    nodes: int
-
-
-class Guess(NamedTuple):
-    """A leaf to try: what it fixes of each pair, and columns with their values."""
-
-    sides: Sides
-    columns: NDArray[np.intp]
-    values: Vector
+NODES_WITHOUT_LIMITS = 20_000
+"""Nodes after which a search without any limit ends whose integers may be infinitely large."""
 
 
 @dataclass(order=True)
@@ -123,21 +60,11 @@ class _Node:
     basis: highspy.HighsBasis | None = field(compare=False, default=None)
 
 
-Guesses = Callable[[Vector], Iterator[Guess]]
-Engine = Callable[[ComplementarityProgram, Guesses, Deadline, float], Found]
-"""What solves a program with pairs within a deadline and a number of nodes."""
-
-
 def branch_and_bound(
     problem: ComplementarityProgram, guess: Guesses, deadline: Deadline, node_limit: float
 ) -> Found:
     """Solve a program with pairs by the search of this module."""
     return ComplementaritySearch(problem, guess, deadline, node_limit).run()
-
-
-def gap_of(value: float) -> float:
-    """Difference to a value that counts as none."""
-    return GAP * max(1.0, abs(value))
 
 
 class ComplementaritySearch:
@@ -159,7 +86,7 @@ class ComplementaritySearch:
         self._n = len(program.cost)
         self._lower = np.append(program.lower, program.row_lower)
         self._upper = np.append(program.upper, program.row_upper)
-        self._lp = NodeProgram(program)
+        self._lp = TangentProgram(problem)
         self._unit = np.append(self._lp.column_unit, self._lp.row_unit)
         self._set = (self._lower.copy(), self._upper.copy())
         self._integer = np.flatnonzero(program.integer)
@@ -170,18 +97,21 @@ class ComplementaritySearch:
 
     def run(self) -> Found:
         """Search until the gap is closed or a limit is reached."""
-        program, pairs = self._problem.program, self._problem.pairs
-        lower, upper = program.lower[self._integer], program.upper[self._integer]
-        sides = np.full(len(pairs), FREE)
+        lower, upper = self._integer_limits()
+        sides = np.full(len(self._problem.pairs), FREE)
         heap = [_Node(-math.inf, next(self._numbers), sides, lower, upper)]
-        nodes, outcome = 0, Outcome.OPTIMAL
+        node_limit = self._node_limit
+        if not np.all(np.isfinite(upper - lower)) and math.isinf(self._deadline.moment):
+            node_limit = min(node_limit, NODES_WITHOUT_LIMITS)
+        nodes, depth, outcome = 0, 0, Outcome.OPTIMAL
         dive: list[_Node] = []
         while heap or dive:
+            depth = depth + 1 if dive else 0
             node = dive.pop() if dive else heapq.heappop(heap)
             if node.bound >= self._target():
                 self._closed = min(self._closed, node.bound)
                 continue
-            if self._deadline.over or nodes >= self._node_limit:
+            if self._deadline.over or nodes >= node_limit:
                 over = self._deadline.over
                 outcome = Outcome.TIME_LIMIT if over else Outcome.NODE_LIMIT
                 heap += [node, *dive]
@@ -191,8 +121,9 @@ class ComplementaritySearch:
             if children is None:
                 return Found(Outcome.UNBOUNDED, self._best, -math.inf, -math.inf, nodes)
             # Depth first, until a dive ends: children are near, and leaves make incumbents.
-            heap_children, dive = children[:-1], children[-1:]
-            for child in heap_children:
+            # Not for ever, which it could be towards larger and larger integers.
+            dive = children[-1:] if depth < _DEEPEST + len(sides) else []
+            for child in children[: len(children) - len(dive)]:
                 heapq.heappush(heap, child)
         bound = min([self._closed, self._value, *(node.bound for node in heap)])
         if outcome is Outcome.OPTIMAL and self._best is None and bound == math.inf:
@@ -201,8 +132,25 @@ class ComplementaritySearch:
             outcome = Outcome.NOT_PROVED
         return Found(outcome, self._best, self._value, bound, nodes)
 
+    def _integer_limits(self) -> tuple[Vector, Vector]:
+        """Return limits of the integer columns, from the relaxation where there were none."""
+        program = self._problem.program
+        lower, upper = program.lower[self._integer], program.upper[self._integer]
+        for limits, sign in ((lower, 1.0), (upper, -1.0)):
+            for k in np.flatnonzero(np.isinf(limits)).tolist():
+                self._lp.set_cost(sign * np.eye(1, self._n, self._integer[k])[0])
+                if self._lp.end(self._deadline) is End.OPTIMAL:
+                    limits[k] = sign * math.ceil(self._lp.bound() - _INTEGRAL)
+        self._lp.set_cost(program.cost)
+        return lower, upper
+
+    def relaxed(self) -> TangentProgram:
+        """Return the relaxation without branching, with the tangents that it needs."""
+        self._relax()
+        return self._lp
+
     def polish(self, z: Vector) -> Found:
-        """Return the optimum of the leaf that is nearest to a point, without a bound."""
+        """Return the best optimum of a leaf that is nearest to a point so far, without a bound."""
         program = self._problem.program
         lower, upper = program.lower[self._integer], program.upper[self._integer]
         sides = np.full(len(self._problem.pairs), FREE)
@@ -249,46 +197,8 @@ class ComplementaritySearch:
         return self._branch(node, z, bound)
 
     def _relax(self) -> End:
-        """Solve the relaxation, with tangents as far as they raise it."""
-        problem = self._problem
-        before = -math.inf
-        for _ in range(_TANGENT_ROUNDS):
-            end = self._lp.end(self._deadline)
-            if end is End.UNBOUNDED and self._tangents_along(self._lp.ray()):
-                continue
-            if end is not End.OPTIMAL or len(problem.weight) == 0:
-                return end
-            z = self._lp.point()
-            squares = 0.5 * problem.weight * z[problem.squared] ** 2
-            short = squares - z[problem.epigraph]
-            value = float(problem.program.cost @ z)
-            enough = 0.05 * gap_of(problem.value(z))
-            if short.sum() <= enough or value >= self._target() or value < before:
-                return end
-            before = value
-            for k in np.flatnonzero(short > enough / len(short)).tolist():
-                self._tangent(k, z[problem.squared[k]])
-        return end
-
-    def _tangent(self, k: int, at: float) -> None:
-        """Add ``t ≥ weight·at·c − ½·weight·at²``."""
-        problem, row = self._problem, np.zeros(self._n)
-        slope = float(problem.weight[k]) * at
-        row[problem.epigraph[k]], row[problem.squared[k]] = 1.0, -slope
-        self._lp.add_row(row, -0.5 * slope * at)
-
-    def _tangents_along(self, ray: Vector) -> bool:
-        """Add tangents steep enough to stop a ray; return whether any square grows along it."""
-        problem = self._problem
-        along = ray[problem.squared]
-        curvature = float(problem.weight @ along**2)
-        if len(along) == 0 or curvature <= 1e-12 * float(np.abs(ray).max()) ** 2:
-            return False
-        fall = -float(problem.program.cost @ ray) + 2.0 * float(ray[problem.epigraph].sum())
-        far = 2.0 * max(1.0, fall / curvature)
-        for k in np.flatnonzero(problem.weight * along**2 > 1e-6 * curvature):
-            self._tangent(int(k), far * float(along[k]))
-        return True
+        """Solve the relaxation of a node."""
+        return self._lp.relax(self._deadline, self._target())
 
     def _violation(self, z: Vector) -> Vector:
         """Smaller part of each pair, in equilibrated units."""

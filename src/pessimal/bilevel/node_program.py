@@ -1,11 +1,12 @@
 """The linear program of a node: warm, and with its claims checked.
 
 HiGHS says "optimal" and "infeasible". Here a bound is the value of the Lagrangian at its
-multipliers, and "infeasible" wants a ray of multipliers that proves it (Farkas), both recomputed;
-where no ray does, a last run with presolve has the word.
+multipliers, and "infeasible" wants multipliers that prove it (Farkas), both recomputed. Where HiGHS
+has no such ray, the multipliers of the least total violation of rows are one; where even they prove
+nothing, nothing is claimed.
 A multiplier of the inner problem has no upper limit, so a reduced cost of the wrong sign, however
 small, would make the Lagrangian unbounded: within the tolerance of HiGHS it counts at the size
-that the column has in the solution.
+that the column has in the solution, and in a proof of infeasibility at a million.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from pessimal.limits import Deadline
 from pessimal.lp.highs import LinearProgram, WarmProgram
@@ -25,6 +26,9 @@ from pessimal.tolerances import REDUCED_COST, ROUNDING
 
 _WRONG_SIGN = 1e3 * REDUCED_COST
 """Reduced costs larger than this are no rounding."""
+
+_FAR = 1e6
+"""Size, in equilibrated units, up to which a program without feasible points has none."""
 
 _SMALL = 250_000
 """Matrices with no more entries than this are kept dense."""
@@ -40,6 +44,12 @@ class End(enum.Enum):
 
 
 _Status = highspy.HighsModelStatus
+
+
+class _Multipliers(WarmProgram):
+    def multipliers(self) -> Vector:
+        """Return the multipliers of the rows at the last optimum."""
+        return np.asarray(self._scaled.row * self._highs.getSolution().row_dual)
 
 
 class NodeProgram(WarmProgram):
@@ -98,6 +108,9 @@ class NodeProgram(WarmProgram):
 
     def end(self, deadline: Deadline) -> End:
         """Run, from scratch and with presolve where the first answer cannot be checked."""
+        scaled = self._scaled
+        if np.any(scaled.lower > scaled.upper) or np.any(scaled.row_lower > scaled.row_upper):
+            return End.INFEASIBLE
         first = self._checked(self._run(deadline))
         if first is not End.UNKNOWN or deadline.over:
             return first
@@ -107,10 +120,28 @@ class NodeProgram(WarmProgram):
             return first
         self._highs.clearSolver()
         self._highs.setOptionValue("presolve", "on")
-        status = self._run(deadline)
+        last = self._checked(self._run(deadline))
         self._highs.setOptionValue("presolve", "off")
-        # Three runs, and no ray: HiGHS's word, with presolve, and the one thing not recomputed.
-        return End.INFEASIBLE if status == _Status.kInfeasible else self._checked(status)
+        if last is not End.UNKNOWN or deadline.over:
+            return last
+        proved = self._proves_infeasible(self._violated(deadline))
+        return End.INFEASIBLE if proved else End.UNKNOWN
+
+    def _violated(self, deadline: Deadline) -> Vector:
+        """Return the multipliers of the program whose rows are violated least in total."""
+        scaled, m = self._scaled, len(self._scaled.row_lower)
+        one, zero, infinite = eye_array(m), np.zeros(2 * m), np.full(2 * m, np.inf)
+        least = _Multipliers(
+            LinearProgram(
+                cost=np.append(np.zeros(len(scaled.cost)), np.ones(2 * m)),
+                matrix=hstack([scaled.matrix, one, -one], format="csr"),
+                row_lower=scaled.row_lower,
+                row_upper=scaled.row_upper,
+                lower=np.append(scaled.lower, zero),
+                upper=np.append(scaled.upper, infinite),
+            )
+        )
+        return least.multipliers() if least.solve(deadline) else np.zeros(m)
 
     def ray(self) -> Vector:
         """Return a direction in which an unbounded program improves for ever."""
@@ -144,17 +175,20 @@ class NodeProgram(WarmProgram):
         if size == 0.0:
             return False
         zero = np.zeros(len(self._scaled.cost))
-        return any(self._lagrangian(s * ray / size, zero) > REDUCED_COST for s in (1.0, -1.0))
+        return any(self._lagrangian(s * ray / size, zero, _FAR) > REDUCED_COST for s in (1.0, -1.0))
 
-    def _lagrangian(self, y: Vector, cost: Vector) -> float:
-        """Least value of ``cost·x + y·(limits − A·x)``, less what rounding can have done."""
+    def _lagrangian(self, y: Vector, cost: Vector, far: float = 1.0) -> float:
+        """Least value of ``cost·x + y·(limits − A·x)``, less what rounding can have done.
+
+        Columns without limits are taken to be no larger than `far`, or than in the solution.
+        """
         scaled = self._scaled
         limits = np.where(y > 0.0, scaled.row_lower, scaled.row_upper)
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)
         reduced = cost - self._transposed @ y
         at = np.where(reduced > 0.0, scaled.lower, scaled.upper)
-        size = 1.0 + np.abs(np.array(self._highs.getSolution().col_value))
+        size = far + np.abs(np.array(self._highs.getSolution().col_value))
         free = ~np.isfinite(at)
         if np.any(np.abs(reduced[free]) > _WRONG_SIGN):
             return -np.inf

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, eye_array, vstack
 
-from pessimal.bilevel.complementarity_search import (
+from pessimal.bilevel.complementarity import (
     NO_MULTIPLIER,
     NO_SLACK,
     ComplementarityProgram,
@@ -45,7 +45,7 @@ class Assembly:
     entries: list[tuple[Vector, Columns, Columns]] = field(default_factory=list)
     multipliers: list[Columns] = field(default_factory=list)
     members: list[tuple[Columns, bool, bool]] = field(default_factory=list)
-    bounds: list[Callable[[], Vector]] = field(default_factory=list)
+    bounds: list[Callable[[Callable[[int], float]], Vector]] = field(default_factory=list)
     n_columns: int = 0
     n_rows: int = 0
 
@@ -113,7 +113,7 @@ class Assembly:
             squared,
             epigraph,
             weight,
-            lambda: np.concatenate([np.zeros(0), *(bounds() for bounds in self.bounds)]),
+            lambda size: np.concatenate([np.zeros(0), *(bounds(size) for bounds in self.bounds)]),
         )
 
 
@@ -170,30 +170,29 @@ def add_conditions(
         limit_sides.append((columns, which))
     assembly.add_rows(stationarity, -follower.cost, -follower.cost)
     members = [w for _, w in row_sides], [w for _, w in limit_sides]
-    sizes = [
-        _largest(*(side[x] for side in assembly.limits)),
-        _largest(follower.lower, follower.upper),
-    ]
-    assembly.bounds.append(lambda: _multiplier_bounds(follower, sizes, *members))
+    assembly.bounds.append(lambda size: _multiplier_bounds(follower, x, y, size, *members))
     return Multipliers(
         numbers, of_equations, (row_sides[0], row_sides[1]), (limit_sides[0], limit_sides[1])
     )
 
 
-def _largest(lower: Vector, upper: Vector) -> Vector:
-    return np.maximum(np.abs(lower), np.abs(upper))
-
-
 def _multiplier_bounds(
-    follower: FollowerProgram, sizes: list[Vector], of_rows: list[Columns], of_limits: list[Columns]
+    follower: FollowerProgram,
+    x: Columns,
+    y: Columns,
+    size: Callable[[int], float],
+    of_rows: list[Columns],
+    of_limits: list[Columns],
 ) -> Vector:
     """Bound the multipliers of pairs, in their order, at vertices of the dual."""
     limited = np.flatnonzero(np.isfinite(follower.lower) | np.isfinite(follower.upper))
     unit = eye_array(len(follower), format="csr")[limited]
     gradient = np.abs(follower.cost)
-    for matrix, size in zip((follower.price, follower.curvature), sizes, strict=True):
+    for matrix, columns in ((follower.price, x), (follower.curvature, y)):
         entries = abs(matrix).tocoo()
-        np.add.at(gradient, entries.row, entries.data * size[entries.col])
+        sizes = {k: size(k) for k in columns[np.unique(entries.col)].tolist()}
+        for i, j, entry in zip(entries.row, columns[entries.col], entries.data, strict=True):
+            gradient[i] += entry * sizes[int(j)]
     bounds = vertex_bounds(csr_array(vstack([follower.rows.inner, unit])), gradient)
     rows, limits = bounds[: len(follower.rows)], np.zeros(len(follower))
     limits[limited] = bounds[len(follower.rows) :]

@@ -13,7 +13,8 @@ import numpy as np
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.certificate import certify
-from pessimal.bilevel.complementarity_search import Engine, Guess, Outcome, branch_and_bound
+from pessimal.bilevel.complementarity import Engine, Guess, Outcome
+from pessimal.bilevel.complementarity_search import branch_and_bound
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.optimality import Assembly, add_conditions, single_level_program
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram

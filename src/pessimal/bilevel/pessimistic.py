@@ -13,6 +13,10 @@ long as the budget grows with f: for ε ≤ 1, or where f cannot be negative.
 Each outer constraint with y has a new follower of its own, who maximises its left-hand side: it
 holds for all near-optimal responses if and only if it holds for the worst. Rows and objective being
 linear, the new followers are too, and everything is exact.
+
+Products ``x·y`` in the outer objective are prices of the new follower. Strong duality makes them
+linear if no outer variable, and so no budget, stands in its constraints: for a follower whose
+problem does not depend on the decision, whose near-optimal responses are then computed once.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from scipy.sparse import csr_array, vstack
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.certificate import BilevelCertificate, certify, least_objective
-from pessimal.bilevel.complementarity_search import Engine
+from pessimal.bilevel.complementarity import Engine
 from pessimal.bilevel.near_optimal import (
     Tolerance,
     largest_by_clarabel,
@@ -121,7 +125,7 @@ def relaxation(
                 high=offset if len(shares) == 1 else math.inf,
             )
     if pieces is None:
-        return build.finish(build.fear(original.inner_cost))
+        return build.finish(build.fear(original.inner_cost, original.price))
     for piece in pieces:
         fears = [(columns, -h) for columns, h in build.fear(piece.inner)]
         build.add(-piece.outer, fears=fears, extra=-1, low=piece.constant)
@@ -145,20 +149,54 @@ class _Builder:
         self.n_extra = len(original.followers) + self.n_theta
         self.n_outer = original.n_outer + original.n_inner + self.n_extra
         self.adversaries: list[FollowerProgram] = []
+        self.prices: list[csr_array] = []
         self.rows: list[tuple[Vector, Fears, float, float]] = []
 
-    def fear(self, direction: Vector) -> Fears:
-        """Add followers that maximise ``direction·y``."""
+    def fear(self, direction: Vector, price: csr_array | None = None) -> Fears:
+        """Add followers that maximise ``(direction + price·x)·y``."""
         fears = []
         for k, follower in enumerate(self.original.followers):
-            own = direction[follower.columns]
-            if own.any():
+            own, prices = direction[follower.columns], csr_array((len(follower), self.n_outer))
+            if price is not None:
+                prices = csr_array(price[follower.columns])
+                prices.resize(len(follower), self.n_outer)
+            if own.any() or abs(prices).sum() > 0.0:
                 start = self._n_inner
                 columns = slice(start, start + len(follower))
                 tau = self.n_outer - self.n_extra + k
-                self.adversaries.append(_adversary(follower, own, columns, self.n_outer, tau))
+                adversary = self._fixed(follower) or _adversary(follower, self.n_outer, tau)
+                self.adversaries.append(
+                    replace(adversary, cost=-own, price=-prices, columns=columns)
+                )
+                self.prices.append(prices)
                 fears.append((columns, own))
         return fears
+
+    def _fixed(self, follower: FollowerProgram) -> FollowerProgram | None:
+        """Return the adversary of a follower whose near-optimal responses no decision changes."""
+        tolerated = self.tolerance.epsilon > 0.0 and follower.outer_cost.any()
+        if tolerated or abs(follower.rows.outer).sum() > 0.0:
+            return None
+        responses = near_optimal_responses(
+            follower, np.zeros(self.original.n_outer), self.tolerance
+        )
+        if responses is None:
+            return None
+        n, matrix = len(follower), responses.matrix
+        return FollowerProgram(
+            cost=np.zeros(n),
+            price=csr_array((n, self.n_outer)),
+            curvature=csr_array((n, n)),
+            rows=Rows(
+                csr_array((matrix.shape[0], self.n_outer)),
+                matrix,
+                responses.row_lower,
+                responses.row_upper,
+            ),
+            lower=responses.lower,
+            upper=responses.upper,
+            columns=slice(0, n),
+        )
 
     def add(
         self,
@@ -201,7 +239,7 @@ class _Builder:
             inner_cost=inner[-1],
             outer_curvature=csr_array((square.data, (square.row, square.col)), shape=(n, n)),
             inner_curvature=csr_array((n_inner, n_inner)),
-            price=csr_array((n_inner, n)),
+            price=csr_array(vstack([csr_array((0, n)), *self.prices])),
             constant=original.constant,
             rows=Rows(
                 csr_array(np.array(outer)),
@@ -221,16 +259,14 @@ class _Builder:
         return sum(len(adversary) for adversary in self.adversaries)
 
 
-def _adversary(
-    follower: FollowerProgram, direction: Vector, columns: slice, n_outer: int, tau: int
-) -> FollowerProgram:
-    """Return the follower who maximises ``direction·y`` within the budget τ."""
+def _adversary(follower: FollowerProgram, n_outer: int, tau: int) -> FollowerProgram:
+    """Return the follower who responds within the budget τ, as yet without an objective."""
     n = follower.price.shape[1]
     outer = np.zeros((len(follower.rows) + 1, n_outer))
     outer[:-1, :n] = follower.rows.outer.toarray()
     outer[-1, :n], outer[-1, tau] = follower.outer_cost, -1.0
     return FollowerProgram(
-        cost=-direction,
+        cost=np.zeros(len(follower)),
         price=csr_array((len(follower), n_outer)),
         curvature=csr_array((len(follower), len(follower))),
         rows=Rows(
@@ -241,7 +277,7 @@ def _adversary(
         ),
         lower=follower.lower,
         upper=follower.upper,
-        columns=columns,
+        columns=follower.columns,
     )
 
 
@@ -259,7 +295,7 @@ def solve_linear(
         return no_answer(relaxed, found)
     # The copy has done its work: here are the worst responses to the decision itself.
     x = found.x[: program.n_outer]
-    y = worst_responses(program, x, tolerance, program.inner_cost)
+    y = worst_responses(program, x, tolerance, program.inner_slope(x))
     if y is None:
         return BilevelSolution(BilevelStatus.NOT_PROVED, bound=found.bound, nodes=found.nodes)
     value, status = program.objective(x, y), found.status
@@ -286,12 +322,6 @@ def no_answer(relaxed: Relaxation, found: BilevelSolution) -> BilevelSolution:
 
 def check_pessimistic(program: BilevelProgram, tolerance: Tolerance) -> None:
     """Refuse what the relaxation cannot say exactly."""
-    if abs(program.price).sum() > 0.0:
-        raise RefusedError(
-            "the outer objective has products of outer and inner variables; the pessimistic view "
-            "takes outer objectives that are piecewise linear in the inner variables",
-            "objective",
-        )
     if abs(program.inner_curvature).sum() > 0.0:
         raise RefusedError(
             "the outer objective is quadratic in inner variables; the pessimistic view takes outer "
@@ -373,7 +403,8 @@ def certify_pessimistic(
         )
 
     if worst is None:
-        worst = value + largest(program.inner_cost) - float(program.inner_cost @ y)
+        slope = program.inner_slope(x)
+        worst = value + largest(slope) - float(slope @ y)
     certificate = certify(program, x, y, value, tolerated, worst)
     violation, here = certificate.outer_violation, x[: leader.n_outer]
     for g, h, low, high in _each(leader.rows):

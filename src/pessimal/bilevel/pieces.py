@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import block_diag, csr_array
 
 from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
-from pessimal.bilevel.complementarity_search import Engine, gap_of
+from pessimal.bilevel.complementarity import Engine, gap_of
 from pessimal.bilevel.near_optimal import Tolerance, near_optimal_responses
 from pessimal.bilevel.optimistic import solve_optimistic
 from pessimal.bilevel.pessimistic import (

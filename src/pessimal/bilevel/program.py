@@ -6,7 +6,9 @@ The leader picks x, some entries of it integer. Each follower then picks its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,6 +16,9 @@ from scipy.sparse import csr_array
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import INTEGRALITY
+
+_DENOMINATOR = 10_000
+"""Coefficients with larger denominators are not looked at for a common unit."""
 
 
 class RefusedError(InvalidInputError):
@@ -122,6 +127,7 @@ class BilevelProgram:
         lower, upper = np.ceil(self.lower - INTEGRALITY), np.floor(self.upper + INTEGRALITY)
         object.__setattr__(self, "lower", np.where(self.integer, lower, self.lower))
         object.__setattr__(self, "upper", np.where(self.integer, upper, self.upper))
+        object.__setattr__(self, "rows", _whole_rows(self.rows, self.integer))
 
     @property
     def n_outer(self) -> int:
@@ -133,8 +139,41 @@ class BilevelProgram:
         """Number of inner variables of all followers."""
         return len(self.inner_cost)
 
+    @property
+    def priced(self) -> bool:
+        """Whether the outer objective holds products of outer and inner variables."""
+        return bool(abs(self.price).sum() > 0.0)
+
+    def inner_slope(self, x: Vector) -> Vector:
+        """Slope of the outer objective in the responses, without its quadratic part."""
+        return np.asarray(self.inner_cost + self.price @ x)
+
     def objective(self, x: Vector, y: Vector) -> float:
         """Outer objective of a decision and its responses."""
         outer = self.outer_cost + 0.5 * (self.outer_curvature @ x)
-        inner = self.inner_cost + self.price @ x + 0.5 * (self.inner_curvature @ y)
+        inner = self.inner_slope(x) + 0.5 * (self.inner_curvature @ y)
         return float(outer @ x + inner @ y + self.constant)
+
+
+def _whole_rows(rows: Rows, integer: Mask) -> Rows:
+    """Round the limits of rows that only have whole multiples of one number as values.
+
+    Without it, ``2·x₁ + 2·x₂ = 3`` would take a branch for every whole x₁, of which there may be
+    infinitely many.
+    """
+    lower, upper = rows.lower.copy(), rows.upper.copy()
+    inner = abs(rows.inner).sum(axis=1)
+    for k, coefficients in enumerate(rows.outer.toarray()):
+        used = np.flatnonzero(coefficients)
+        if inner[k] > 0.0 or len(used) == 0 or not integer[used].all():
+            continue
+        ratios = [Fraction(float(a)).limit_denominator(_DENOMINATOR) for a in coefficients[used]]
+        exact = np.array([float(ratio) for ratio in ratios])
+        if not np.array_equal(exact, coefficients[used]):
+            continue  # no small fractions
+        common = math.lcm(*(ratio.denominator for ratio in ratios))
+        unit = math.gcd(*(int(ratio * common) for ratio in ratios)) / common
+        room = INTEGRALITY * max(1.0, 1.0 / unit)
+        lower[k] = unit * np.ceil(lower[k] / unit - room)
+        upper[k] = unit * np.floor(upper[k] / unit + room)
+    return replace(rows, lower=lower, upper=upper)

@@ -2,10 +2,10 @@
 
 SOS1: each pair of a multiplier and a slack is declared as such, and the solver branches on it.
 
-MILP: each pair has a binary, with an M for the multiplier and one for the slack, both proved. A
-slack is bounded by a linear program. So may be a multiplier; otherwise there is always a multiplier
-at a vertex, whose support is a basis of the inner problem: where bases are few, all are looked at.
-Where no M can be proved, the route is refused.
+MILP: each pair has a binary and proved Ms (:mod:`pessimal.bilevel.big_m`).
+
+Squares in the objective are tangents here too, so that every solver takes them: solve, add tangents
+where the point needs them, until the bound meets the best value.
 
 A solver's point is polished: its pattern of zeros is fixed and the rest solved again. Its bound is
 its own claim.
@@ -21,19 +21,18 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from pessimal.bilevel.backends import find_backend
 from pessimal.bilevel.backends.base import Effort, SolverResult
-from pessimal.bilevel.complementarity_search import (
+from pessimal.bilevel.big_m import with_binaries
+from pessimal.bilevel.complementarity import (
     ComplementarityProgram,
-    ComplementaritySearch,
     Engine,
     Found,
     Guesses,
     Outcome,
-    branch_and_bound,
 )
-from pessimal.bilevel.node_program import End, NodeProgram
-from pessimal.errors import InvalidInputError
-from pessimal.limits import NEVER, Deadline
+from pessimal.bilevel.complementarity_search import ComplementaritySearch, branch_and_bound
+from pessimal.limits import Deadline
 from pessimal.lp.highs import LinearProgram
+from pessimal.problem import Vector
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -67,26 +66,32 @@ class _Route:
     def __call__(
         self, problem: ComplementarityProgram, guess: Guesses, deadline: Deadline, node_limit: float
     ) -> Found:
-        if len(problem.weight) > 0:
-            raise InvalidInputError(
-                f"method is '{self.kind} {self.solver}' and the outer objective is quadratic; pass "
-                "method='search'"
-            )
-        backend = find_backend(self.solver)
-        effort = Effort(deadline.left, node_limit)
+        backend, n = find_backend(self.solver), len(problem.program.cost)
+        search = ComplementaritySearch(problem, guess, deadline)
+        lp = search.relaxed()
         program = with_slacks(problem)
-        program = with_binaries(problem, program) if self.kind == "milp" else program
-        answer = backend.solve(program, effort)
-        if answer.x is None:
-            return self._nothing(program, answer, effort)
-        n = len(problem.program.cost)
-        polished = ComplementaritySearch(problem, guess, NEVER).polish(answer.x[:n])
-        outcome = _OUTCOMES.get(answer.status, Outcome.NOT_PROVED)
-        gap = polished.value - answer.bound
-        if outcome is Outcome.OPTIMAL and not gap <= OPTIMAL_GAP * max(1.0, abs(polished.value)):
-            outcome = Outcome.NOT_PROVED
-        bound = min(answer.bound, polished.value)
-        return replace(polished, outcome=outcome, bound=bound, nodes=answer.nodes)
+        if self.kind == "milp":
+            program = with_binaries(problem, program, guess, deadline)
+        found = Found(Outcome.NOT_PROVED, None, math.inf, -math.inf, 0)
+        while True:
+            effort = Effort(deadline.left, node_limit - found.nodes)
+            answer = backend.solve(_with_rows(program, lp.tangents), effort)
+            nodes, bound = found.nodes + answer.nodes, max(found.bound, answer.bound)
+            outcome = _OUTCOMES.get(answer.status, Outcome.NOT_PROVED)
+            if answer.x is None:
+                break
+            found = replace(search.polish(answer.x[:n]), bound=bound, nodes=nodes)
+            gap = OPTIMAL_GAP * max(1.0, abs(found.value))
+            if found.value - bound <= gap or outcome is not Outcome.OPTIMAL:
+                break
+            if not lp.touch(answer.x[:n], 0.1 * gap):
+                outcome = Outcome.NOT_PROVED
+                break
+        if found.point is None:
+            return replace(self._nothing(program, answer, effort), nodes=nodes)
+        if answer.x is None and outcome is Outcome.OPTIMAL:
+            outcome = Outcome.NOT_PROVED  # "infeasible", after a point was found
+        return replace(found, outcome=outcome, bound=min(bound, found.value), nodes=nodes)
 
     def _nothing(self, program: LinearProgram, answer: SolverResult, effort: Effort) -> Found:
         """Tell infeasible from unbounded, which solvers do not always do."""
@@ -99,6 +104,20 @@ class _Route:
             outcome = Outcome.INFEASIBLE if nothing else Outcome.NOT_PROVED
         bound = math.inf if outcome is Outcome.INFEASIBLE else -math.inf
         return Found(outcome, None, math.inf, bound, answer.nodes)
+
+
+def _with_rows(program: LinearProgram, rows: list[tuple[Vector, float]]) -> LinearProgram:
+    """Return the program with rows ``coefficients·x ≥ lower``, which know its first columns."""
+    if not rows:
+        return program
+    coefficients = csr_array(np.array([row for row, _ in rows]))
+    coefficients.resize(len(rows), len(program.cost))
+    return replace(
+        program,
+        matrix=vstack([program.matrix, coefficients], format="csr"),
+        row_lower=np.append(program.row_lower, [lower for _, lower in rows]),
+        row_upper=np.append(program.row_upper, np.full(len(rows), np.inf)),
+    )
 
 
 def with_slacks(problem: ComplementarityProgram) -> LinearProgram:
@@ -127,49 +146,3 @@ def with_slacks(problem: ComplementarityProgram) -> LinearProgram:
         integer=np.append(program.integer, np.zeros(k, dtype=np.bool_)),
         sos1=tuple(zip(pairs.multiplier.tolist(), range(n, n + k), strict=True)),
     )
-
-
-def with_binaries(problem: ComplementarityProgram, program: LinearProgram) -> LinearProgram:
-    """Return the program with slacks with ``multiplier ≤ M·z`` and ``slack ≤ M'·(1 − z)``."""
-    k, n = len(problem.pairs), len(program.cost)
-    relaxed = NodeProgram(program)
-    columns = np.array(program.sos1, dtype=np.intp).reshape(-1, 2)
-    vertices = problem.multiplier_bounds()
-    multiplier = np.array(
-        [
-            min(_largest(relaxed, n, int(j)), vertex)
-            for j, vertex in zip(columns[:, 0], vertices, strict=True)
-        ]
-    )
-    slack = np.array([_largest(relaxed, n, int(j)) for j in columns[:, 1]])
-    for bounds, what in ((multiplier, "a multiplier"), (slack, "the slack of a row")):
-        if not np.all(np.isfinite(bounds)):
-            raise InvalidInputError(
-                f"method is 'milp', and no M can be proved for {what} of a follower; pass "
-                "method='search' or one with 'sos1', which need none"
-            )
-    unit = csr_array(eye_array(n))
-    diagonal = np.diag(multiplier), np.diag(slack)
-    rows = vstack(
-        [
-            hstack([unit[columns[:, 0]], -csr_array(diagonal[0])]),
-            hstack([unit[columns[:, 1]], csr_array(diagonal[1])]),
-        ]
-    )
-    extended = program.extended(
-        cost=np.append(program.cost, np.zeros(k)),
-        rows=rows,
-        row_upper=np.append(np.zeros(k), slack),
-        lower=np.zeros(k),
-        upper=np.ones(k),
-        integer=np.ones(k, dtype=np.bool_),
-    )
-    return replace(extended, sos1=())
-
-
-def _largest(relaxed: NodeProgram, n: int, column: int) -> float:
-    """Bound a column by a linear program."""
-    relaxed.set_cost(-np.eye(1, n, column)[0])
-    end = relaxed.end(NEVER)
-    # Larger by a trifle: an M has to admit what solvers allow by their tolerances.
-    return (1.0 + 1e-6) * max(0.0, -relaxed.bound()) + 1e-6 if end is End.OPTIMAL else math.inf

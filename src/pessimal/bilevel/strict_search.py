@@ -13,17 +13,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from pessimal.bilevel.complementarity_search import (
-    ComplementarityProgram,
-    ComplementaritySearch,
-    gap_of,
-)
+from pessimal.bilevel.complementarity import ComplementarityProgram, gap_of
+from pessimal.bilevel.complementarity_search import ComplementaritySearch
 from pessimal.bilevel.node_program import End
 from pessimal.limits import Deadline
 from pessimal.problem import Vector
 
 _POSITIVE = 1e-7
 """Columns above this are positive."""
+
+_SHARE = 0.02
+"""Of the miss of a value, what squares may add by being tangents."""
+
+_TANGENT_ROUNDS = 40
 
 _NEAR = 1e-4
 """How close to a value that is not attained the point comes that is returned."""
@@ -55,30 +57,52 @@ class StrictSearch(ComplementaritySearch):
         end, z = self._most_positive()
         if end is End.OPTIMAL and not -(self._strict @ z) > _POSITIVE:
             return End.INFEASIBLE
-        return super()._relax() if end is End.OPTIMAL else end
+        end = super()._relax() if end is End.OPTIMAL else end
+        if end is End.OPTIMAL and not self.attained and self._lp.bound() >= super()._target():
+            # Nothing better is in here. A point that attains the value would be, but none does.
+            value, basis = self._problem.value(self._lp.point()), self._lp.basis
+            if self._positive_at(value) is None:
+                return End.INFEASIBLE
+            self._lp.restart(basis)
+            return super()._relax()
+        return end
 
-    def _most_positive(self, at_most: float = math.inf) -> tuple[End, Vector]:
-        """Make the column as large as an objective at most as large as given allows."""
+    def _most_positive(self, at_most: float = math.inf, miss: float = 0.0) -> tuple[End, Vector]:
+        """Make the column as large as an objective allows that squares miss by so much."""
         self._lp.set_row(self._objective, -math.inf, at_most)
         self._lp.set_cost(self._strict)
-        end = self._lp.end(self._deadline)
-        z = self._lp.point()
+        for _ in range(_TANGENT_ROUNDS):
+            end, z = self._lp.end(self._deadline), self._lp.point()
+            if end is not End.OPTIMAL or math.isinf(at_most) or not self._lp.touch(z, miss):
+                break
         self._lp.set_row(self._objective, -math.inf, math.inf)
         self._lp.set_cost(self._problem.program.cost)
         return end, z
 
+    def _positive_at(self, value: float) -> Vector | None:
+        """Return a point with that value and a positive column; None if there is none.
+
+        How positive the column can be, as a function of how far the value may be missed, starts at
+        0 if there is none, and is concave: linear near 0, or with squares in the objective like a
+        root. What two of its values say of its start decides.
+        """
+        if len(self._problem.weight) == 0:
+            miss, times, share = 1e-2 * gap_of(value), 10.0, 1.0 / 9.0
+        else:
+            miss, times, share = 10.0 * gap_of(value), 4.0, 1.0
+        end, z = self._most_positive(value + miss, _SHARE * miss)
+        end_further, further = self._most_positive(value + times * miss, _SHARE * miss)
+        near, far = -(self._strict @ z), -(self._strict @ further)
+        least = _POSITIVE if len(self._problem.weight) == 0 else max(_POSITIVE, 0.1 * near)
+        positive = near - (far - near) * share > least
+        return z if positive and end is end_further is End.OPTIMAL else None
+
     def _keep(self, _: Vector, value: float) -> None:
         if value > self._value + (0.0 if self.attained else gap_of(self._value)):
             return
-        # How positive the column can be is a concave function of how far the value may be missed.
-        # It is positive at 0 if a line through two points of it is; without one it starts at 0.
-        miss = 1e-2 * gap_of(value)
-        end, strict = self._most_positive(value + miss)
-        end_further, further = self._most_positive(value + 10.0 * miss)
-        near, far = -(self._strict @ strict), -(self._strict @ further)
-        attained = near - (far - near) / 9.0 > _POSITIVE
-        if attained and end is end_further is End.OPTIMAL:
-            self._best, self._value, self.attained = strict, min(value, self._value), True
+        z = self._positive_at(value)
+        if z is not None:
+            self._best, self._value, self.attained = z, min(value, self._value), True
         elif value < self._value - gap_of(value):
             end, near = self._most_positive(value + _NEAR * max(1.0, abs(value)))
             if end is End.OPTIMAL:
