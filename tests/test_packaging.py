@@ -56,6 +56,8 @@ def test_public_names_are_importable_and_documented(name: str) -> None:
         "datasets/data/pima_indians_diabetes.csv",
         "datasets/data/TERMS.md",
         "report/page.css",
+        "report/notebook.css",
+        "report/templates/notebook.html.j2",
         "report/templates/page.html.j2",
     ],
 )

@@ -63,6 +63,19 @@ def column(name: str, y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
+def spoken(classes: Sequence[Any]) -> tuple[str, ...]:
+    """Return what to call classes in a sentence: "no" and "yes" where they are 0 and 1.
+
+    Examples
+    --------
+    >>> spoken((0, 1)), spoken((False, True)), spoken(("benign", "malignant"))
+    (('no', 'yes'), ('no', 'yes'), ('benign', 'malignant'))
+    """
+    if tuple(classes) in ((0, 1), ("0", "1")):
+        return "no", "yes"
+    return tuple(str(label) for label in classes)
+
+
 def listed(names: Sequence[Any], most: int = 5) -> str:
     """List the first names, for a message."""
     shown = [repr(name) for name in names[:most]]

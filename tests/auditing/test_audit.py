@@ -25,6 +25,7 @@ from pessimal.errors import InvalidInputError, SolverError
 from pessimal.limits import Deadline
 from pessimal.near_optimal import BoxSet
 from pessimal.problem import Budget, TuningProblem, Vector
+from pessimal.report import Section
 from pessimal.report.audit_page import audit_sections
 
 TOLERANCE = 1e-6
@@ -358,6 +359,11 @@ def test_ctrl_c_keeps_what_is_known_and_says_what_is_not(
     assert report.to_frame()["ambiguous"].isna().tolist() == report.undecided.tolist()
 
 
+def section_named(title: str, report: AuditReport) -> Section:
+    (section,) = [section for section in audit_sections(report, ()) if section.title == title]
+    return section
+
+
 def test_what_is_not_known_is_called_so_wherever_it_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -375,7 +381,7 @@ def test_what_is_not_known_is_called_so_wherever_it_is_shown(
     bars = {bars.get_label(): len(bars.get_paths()) for bars in panel.collections}
     assert bars["not known"] == unknown
     assert f"{found / 8:.0%} to {(found + unknown) / 8:.0%}" in panel.get_title()
-    section = audit_sections(report, ())[-1]
+    section = section_named("Every row", report)
     assert f"Of {unknown} rows it is not known whether they are." in section.paragraphs[0]
 
 

@@ -333,7 +333,9 @@ def test_many_rows_are_asked_for_in_few_calls_and_each_once(
     model = RidgeClassifier().fit(X, y)
     report = audit_estimator(model, X, y, X_val, y_val, epsilons=(), time_limit=None)
     assert len(asked) <= 100
-    rows = np.concatenate(asked)
+    *ranges, of_coefficients = asked
+    assert len(of_coefficients) == 1 + X.shape[1]  # zeros, and a row for each
+    rows = np.concatenate(ranges)
     assert sorted(map(tuple, rows)) == sorted(map(tuple, X_val))
     assert not report.stopped
 
@@ -375,7 +377,7 @@ def test_bars_span_every_score_only_where_models_reach_the_bounds() -> None:
     X, y, X_val, y_val = data(9)
     model = LogisticRegression().fit(X, y)
     report = audit_estimator(model, X, y, X_val, y_val, epsilon=0.2, epsilons=(), time_limit=2.0)
-    text = audit_sections(report, ())[-1].paragraphs[0]
+    (text,) = [s.paragraphs[0] for s in audit_sections(report, ()) if s.title == "Every row"]
     every = "spans every score of a model that counts" in text
     assert every == bool(report.reached.all())
     assert ("spans the scores of the models that were found" in text) == (not every)

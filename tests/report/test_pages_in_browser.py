@@ -15,6 +15,8 @@ pytestmark = needs_chromium
 
 LONG = "<script>alert('x')</script> & \"quoted\", and a name as long as names in real tables are"
 
+NAMES = ("tune", "box", "audit")
+
 # Every text with the colour behind it, which is that of the nearest ancestor that has one.
 TEXT_COLOURS = """
 [...new Set([...document.querySelectorAll("body *")]
@@ -26,12 +28,24 @@ TEXT_COLOURS = """
     return getComputedStyle(e).color + " on " + getComputedStyle(behind).backgroundColor;
   }))]
 """
+BARS = """
+[...document.querySelectorAll("rect.bar, rect.bound")]
+  .map(e => getComputedStyle(e).fill + " on " + getComputedStyle(document.body).backgroundColor)
+"""
+# What the Tab key must reach, and what shows that it has.
+STOPS = """
+document.querySelectorAll("a[href], summary, section > figure .scroll").length
+"""
+FOCUSED = """
+(e => e === document.body ? null : [e.tagName, e.getAttribute("href") || e.textContent.slice(0, 40),
+  parseFloat(getComputedStyle(e).outlineWidth)])(document.activeElement)
+"""
 FIGURES = """
 [...document.images].map(image => image.getBoundingClientRect())
   .map(place => [place.left, place.top, place.right, place.bottom].map(Math.round))
 """
 CUT_OFF = """
-[...document.querySelectorAll("figure")]
+[...document.querySelectorAll("section > figure")]
   .filter(f => (box => box.scrollWidth > box.clientWidth)(f.querySelector(".scroll")))
   .map(f => f.querySelector("figcaption").textContent)
 """
@@ -45,9 +59,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     frame.to_csv(folder / "data.csv", index=False)
     options = ("--target", "diagnosis", "--text", "one-hot", "--time-limit", 1)
     made = {}
-    for command in (("tune", "--view", "optimistic"), ("audit",)):
-        made[command[0]] = folder / f"{command[0]}.html"
-        arguments = (*command, folder / "data.csv", *options, "--report", made[command[0]])
+    commands = {"tune": ("tune",), "box": ("tune", "--view", "optimistic"), "audit": ("audit",)}
+    for name, command in commands.items():
+        made[name] = folder / f"{name}.html"
+        arguments = (*command, folder / "data.csv", *options, "--report", made[name])
         assert run_command(*arguments).code in (0, 3)
     return made
 
@@ -58,7 +73,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield opened
 
 
-@pytest.mark.parametrize("name", ["tune", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [DESK, PHONE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_opens_silently_fits_and_shows_its_figures(
@@ -69,26 +84,25 @@ def test_a_page_opens_silently_fits_and_shows_its_figures(
     assert tab.requests == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     picture, places = tab.picture(), tab.evaluate(FIGURES)
-    assert len(places) == 3
+    assert len(places) == (4 if name == "tune" else 3)
     for left, top, right, bottom in places:
         pixels = picture[top:bottom, left:right].reshape(-1, 3)
         assert len(np.unique(pixels, axis=0)) > 20  # a blank one has one colour
 
 
-@pytest.mark.parametrize("name", ["tune", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_phone_shows_figures_and_the_guarantee_whole(
     pages: dict[str, Path], tab: Tab, name: str
 ) -> None:
     tab.open(pages[name], PHONE)
-    # Four numbers beside names as long as these are the only table that may need a finger.
-    assert all(
-        caption.startswith("The same in numbers; the box") for caption in tab.evaluate(CUT_OFF)
-    )
+    # Rows with all their entries, and words beside numbers, are what may need a finger.
+    wide = ("Rows with the same entries", "The same in numbers and words")
+    assert all(caption.startswith(wide) for caption in tab.evaluate(CUT_OFF))
     scales = tab.evaluate("[...document.images].map(image => image.width / image.naturalWidth)")
     assert min(scales) * 10 * 96 / 72 >= 8.0  # letters of 10 points, in pixels
 
 
-@pytest.mark.parametrize("name", ["tune", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_both_colour_schemes(
     pages: dict[str, Path], tab: Tab, name: str, scheme: Scheme
@@ -98,8 +112,53 @@ def test_text_can_be_read_in_both_colour_schemes(
     assert len(pairs) >= 3
     for ink, paper in pairs:
         assert (luminance(paper) < 0.5) == (scheme == "dark")
-        lighter, darker = sorted((luminance(ink), luminance(paper)), reverse=True)
-        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (ink, paper)  # WCAG 2.2, level AA
+        assert contrast(ink, paper) >= 4.5, (ink, paper)  # WCAG 2.2, level AA, text
+    bars = [pair.split(" on ") for pair in tab.evaluate(BARS)]
+    assert len(bars) >= 4
+    for ink, paper in bars:
+        assert contrast(ink, paper) >= 3.0, (ink, paper)  # the same, of what is drawn
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_can_be_reached_and_opened_with_the_keyboard(
+    pages: dict[str, Path], tab: Tab, name: str
+) -> None:
+    tab.open(pages[name])
+    n_stops = tab.evaluate(STOPS)
+    reached = []
+    for _ in range(n_stops + 5):
+        press(tab, "Tab", 9)
+        focused = tab.evaluate(FOCUSED)
+        if focused is None:
+            break
+        reached.append(focused)
+        if focused[0] == "SUMMARY" and focused[1] == "Notes":
+            press(tab, "Enter", 13)
+    opened = tab.evaluate("document.querySelectorAll('details[open]').length")
+    assert opened == 1
+    assert len(reached) >= n_stops
+    assert min(width for *_, width in reached) >= 2.0  # and it is seen where one is
+
+
+def press(tab: Tab, key: str, code: int) -> None:
+    text = {"text": "\r"} if key == "Enter" else {}
+    for kind in ("keyDown", "keyUp"):
+        pressed = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        tab.send(
+            "Input.dispatchKeyEvent", type=kind, **pressed, **(text if kind == "keyDown" else {})
+        )
+
+
+def test_the_first_screen_holds_the_answer_on_a_desk(pages: dict[str, Path], tab: Tab) -> None:
+    for name in NAMES:
+        tab.open(pages[name])
+        ends = tab.evaluate("document.querySelector('.bars').getBoundingClientRect().bottom")
+        assert ends <= 900, name
+
+
+def contrast(ink: str, paper: str) -> float:
+    lighter, darker = sorted((luminance(ink), luminance(paper)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def luminance(colour: str) -> float:

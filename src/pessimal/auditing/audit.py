@@ -264,6 +264,7 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
         stopped=ended.early,
         proves=members.proves,
         said=known.said,
+        coefficients=known.coefficients,
         notes=(
             *audited.notes,
             *(_training_notes(members.trained) if members.proves else ()),
@@ -331,6 +332,9 @@ def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
             half = clock.after(0.5)
             ranges = partial(known.find_ranges, lambda at: begin(at) and not half.over, half)
             _attempt(ended, "The score ranges", ranges)
+            begin("coefficients")  # coarse ranges cost nothing, so there are some without time, too
+            coefficients = partial(known.find_coefficients, clock.after(0.1))
+            _attempt(ended, "The ranges of coefficients", coefficients)
             cut = _search(ended, searches, begin, clock)
             ranges = partial(known.find_ranges, begin, clock.after(1.0))
             _attempt(ended, "The score ranges", ranges)

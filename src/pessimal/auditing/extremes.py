@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from pessimal.auditing.coefficients import CoefficientRange, coefficient_range
 from pessimal.limits import Deadline
 from pessimal.losses import Loss, ZeroOne
-from pessimal.near_optimal.base import Extreme, Model, NearOptimalSet
+from pessimal.near_optimal.base import Extreme, Linear, Model, NearOptimalSet
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import STRICT
 
@@ -87,6 +88,8 @@ class Extremes:
         Least and largest score among the members found.
     said : ndarray of bool of shape (n, n_classes) or None
         Classes that members found give to points; None where the signs of scores say it.
+    coefficients : CoefficientRange or None
+        Of linear models, once asked for.
     warned : tuple of str
         What the set warned of.
     asked : ndarray of bool of shape (n,)
@@ -96,6 +99,7 @@ class Extremes:
     """
 
     said: Any = None
+    coefficients: CoefficientRange | None = None
     warned: tuple[str, ...] = ()
 
     def __init__(
@@ -231,6 +235,12 @@ class Extremes:
         """Search for the largest error when the reference's predictions are the labels."""
         bound = self._worst(self.here, self.predicted, ERROR, deadline)
         self.discrepancy.limit(self._whole_points(bound))
+
+    def find_coefficients(self, deadline: Deadline) -> None:
+        """Bound the coefficients, of linear models."""
+        if isinstance(self.reference, Linear):
+            known = [self.reference, self.members.trained.model]
+            self.coefficients = coefficient_range(self.members, self.X, known, deadline)
 
     def _worst(self, k: int, labels: Vector, loss: Loss, deadline: Deadline) -> float:
         """Bound the largest loss; judge its model, if it is certainly a member."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pessimal.auditing.coefficients import CoefficientRange
 from pessimal.auditing.extremes import reached
-from pessimal.auditing.text import as_html, as_text, rounded
+from pessimal.auditing.text import as_text, rounded
 from pessimal.near_optimal.base import Extreme
 from pessimal.problem import Budget, Mask, Vector
 from pessimal.tolerances import STRICT
@@ -121,6 +123,8 @@ class AuditReport:
         that is known by its refits alone, all is found, and bounds are infinite or trivial.
     said : ndarray of bool of shape (n_val, n_classes) or None
         Which classes refits were found to give to a point; None where scores say it.
+    coefficients : CoefficientRange or None
+        Ranges of the coefficients, found and proved; None for models without, or without time.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -161,6 +165,7 @@ class AuditReport:
     notes: tuple[str, ...] = field(repr=False)
     proves: bool = True
     said: NDArray[np.bool_] | None = field(default=None, repr=False)
+    coefficients: CoefficientRange | None = field(default=None, repr=False)
 
     @property
     def n_val(self) -> int:
@@ -258,5 +263,26 @@ class AuditReport:
     def __str__(self) -> str:
         return self.summary()
 
+    def to_html(
+        self, path: str | Path, rows: pd.DataFrame | None = None, title: str = "your data"
+    ) -> None:
+        """Write the report as one page that needs nothing else: no script, no network.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which is replaced.
+        rows : pandas.DataFrame, optional
+            The validation rows as a reader knows them, to be shown where models disagree; their
+            index is that of `to_frame`.
+        title : str, default="your data"
+            What to call the data.
+        """
+        from pessimal.report.audit_page import write_audit_page  # noqa: PLC0415 (not needed before)
+
+        write_audit_page(self, Path(path), title, rows)
+
     def _repr_html_(self) -> str:
-        return as_html(self)
+        from pessimal.report.audit_page import notebook  # noqa: PLC0415 (not needed before)
+
+        return notebook(self)

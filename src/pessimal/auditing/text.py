@@ -1,4 +1,4 @@
-"""The audit report in words and columns: for a terminal, for a notebook, and for the web page."""
+"""The audit report in words and columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING
 
-from pessimal.markup import render
+from pessimal.labels import spoken
 from pessimal.tolerances import OPTIMAL_GAP, SLACK_OF_BOUNDS
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ NEGLIGIBLE = 1e-4
 """Smaller shares of the least objective are what any solver misses of it, and not worth a word."""
 
 TWO = 2
-
-_LONGEST = 100
-"""Rows of a folded table; `AuditReport.to_frame` has them all."""
 
 
 def as_text(report: AuditReport) -> str:
@@ -39,42 +36,6 @@ def as_text(report: AuditReport) -> str:
             *(textwrap.fill(sentence, WIDTH) for sentence in sentences),
         ]
     )
-
-
-def as_html(report: AuditReport) -> str:
-    """Lead with the guarantee, then the numbers; fold the points and the models away."""
-    points = report.to_frame().assign(low=report.found_low, high=report.found_high)
-    return render(
-        "templates/audit.html.j2",
-        guarantee=report.guarantee,
-        losses=table(report),
-        findings=findings(report),
-        points=[
-            ("point", "label", "lowest score found", "highest score found"),
-            *(
-                (name, label, f"{low:.3f}", f"{high:.3f}")
-                for name, label, low, high, _ in points[report.ambiguous].itertuples(name=None)
-            ),
-        ],
-        coefficients=_coefficients(report) if report.reference.coef.size else [],
-        notes=(scope(report), *report.notes),
-        longest=_LONGEST,
-    )
-
-
-def _coefficients(report: AuditReport) -> list[tuple[str, ...]]:
-    models = (report.best_loss, report.reference, report.worst_loss)
-    weights = zip(report.feature_names, *(model.coef for model in models), strict=True)
-    coefficients: list[tuple[str, ...]] = [
-        ("feature", "best loss", "chosen", "worst loss"),
-        *((name, *(f"{value:.4g}" for value in values)) for name, *values in weights),
-        ("intercept", *(f"{model.intercept:.4g}" for model in models)),
-    ]
-    if report.box is None:
-        return coefficients
-    limits = ("box", *(f"{limit:.4g}" for limit in report.box), "")
-    columns = zip(coefficients, limits, strict=True)
-    return [(name, limit, *values) for (name, *values), limit in columns]
 
 
 def scope(report: AuditReport) -> str:
@@ -128,7 +89,8 @@ def _ambiguity(report: AuditReport) -> str:
     n, classes = report.n_val, report.classes
     found, unknown = int(report.ambiguous.sum()), int(report.undecided.sum())
     if len(classes) == TWO:
-        disagree = f"some of these models say {classes[0]!s} and others {classes[1]!s}"
+        negative, positive = spoken(classes)
+        disagree = f"some of these models say {negative} and others {positive}"
     else:
         disagree = "these models do not all say the same class"
     if not report.proves:

@@ -11,11 +11,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pessimal.auditing import AuditReport
-from pessimal.auditing.plots import BLUE, GREY, VERMILION, draw_losses, draw_ranges, literal
+from pessimal.auditing.plots import draw_losses, draw_ranges
 from pessimal.auditing.text import findings, scope, table
 from pessimal.environment import describe_environment
-from pessimal.problem import Vector
-from pessimal.report.page import Plot, Section, Standing, Table, write_page
+from pessimal.labels import spoken
+from pessimal.report.answer import Answer, answer
+from pessimal.report.directions import directions
+from pessimal.report.disagreement import disagreement
+from pessimal.report.page import Plot, Section, Standing, Table, render_in_notebook, write_page
 from pessimal.tolerances import OPTIMAL_GAP
 
 # In inches: a phone shows a figure of this width as a whole, and its letters can be read.
@@ -51,37 +54,63 @@ _HOW = {
 }
 """How each kind of models was audited."""
 
-# Best, chosen and worst model: mark, size and colour.
-_MARKS = (("o", 10, BLUE), ("|", 14, "black"), ("s", 6, VERMILION))
 
+def write_audit_page(
+    report: AuditReport, path: Path, data: str, cells: pd.DataFrame | None = None
+) -> None:
+    """Write the page of an audit to a file.
 
-def write_audit_page(report: AuditReport, path: Path, data: str) -> None:
-    """Write the page of an audit to a file; `data` is what to call the table."""
-    guaranteed, *others = audit_sections(report, (scope(report),))
-    limited = "box" if report.box is not None else "training"
-    reference = report.reference
-    weights = coefficients(report, report.feature_names, reference.name, reference.coef)
+    Parameters
+    ----------
+    report : AuditReport
+    path : Path
+    data : str
+        What to call the table; of a path the last part.
+    cells : pandas.DataFrame, optional
+        What is in the validation rows, by the names the report has for them.
+    """
+    reference, name = report.reference, named(data)
     sections = [
-        guaranteed,
-        *([Section(f"Rows, columns and {limited}", report.notes)] if report.notes else []),
-        *others,
-        *weights,
-        computed(report, {"data": data}),
+        *audit_sections(report, (scope(report),), cells),
+        *directions(report, report.feature_names, reference.name, reference.coef),
+        *notes(report.notes),
+        computed(report, {"data": name}),
     ]
-    write_page(path, f"Audit of {data}", report.guarantee, sections, standing(report))
+    shown = answer(report, reference.name)
+    write_page(path, f"Audit of {name}", shown, sections)
 
 
-def standing(report: AuditReport) -> Standing:
-    """Return whether what an audit says is proved, or found."""
-    return "proved" if report.proves else "found"
+def notebook(report: AuditReport, lead: Answer | None = None) -> str:
+    """Return the first screen of an audit for a notebook, with its numbers folded below it."""
+    chosen = report.reference
+    sections = [
+        _guaranteed(report, (report.guarantee, scope(report), *report.notes)),
+        *disagreement(report, None),
+        *directions(report, report.feature_names, chosen.name, chosen.coef),
+    ]
+    return render_in_notebook(lead or answer(report, chosen.name), sections)
 
 
-def audit_sections(report: AuditReport, opening: Sequence[str]) -> list[Section]:
+def named(data: str) -> str:
+    """Return what to call a table: the name of its file, without the folders."""
+    return Path(data).name or data
+
+
+def notes(told: Sequence[str]) -> list[Section]:
+    """Fold away what was done to rows and columns, and what else there is to know."""
+    return [Section("Notes", tuple(told), folded=True)] if told else []
+
+
+def audit_sections(
+    report: AuditReport, opening: Sequence[str], cells: pd.DataFrame | None = None
+) -> list[Section]:
     """Return the sections that every page with an audit has.
 
     The opening says which models the guarantee is about.
     """
-    return [_guaranteed(report, opening), _against_epsilon(report), _scores(report)]
+    guaranteed = _guaranteed(report, (report.guarantee, *opening))
+    rows = disagreement(report, cells)
+    return [guaranteed, *rows, _scores(report), _against_epsilon(report)]
 
 
 def _guaranteed(report: AuditReport, opening: Sequence[str]) -> Section:
@@ -181,14 +210,6 @@ def _scores(report: AuditReport) -> Section:
         draw_ranges(figure.subplots(), report)
         return figure
 
-    points = report.to_frame().assign(low=report.found_low, high=report.found_high)
-    points = points.rename(columns={"label": "true class"}).rename_axis("row")
-    ambiguous = Table(
-        "ambiguous",
-        "The rows on which models were found to disagree, counted from 1 as in the data, with the "
-        "lowest and the highest score found.",
-        points.loc[report.ambiguous, ["true class", "low", "high"]].sort_index(),
-    )
     plot = Plot("scores", "Range of the score of every validation row.", draw)
     unknown = int(report.undecided.sum())
     every, some = "every score of a model that counts", "the scores of the models that were found"
@@ -198,8 +219,7 @@ def _scores(report: AuditReport) -> Section:
         text += " Where equally good models disagree on the class, the row is ambiguous."
     if unknown:
         text += f" Of {unknown} rows it is not known whether they are."
-    parts = (plot, ambiguous) if len(ambiguous.frame) else (plot,)
-    return Section("Every validation row", (text,), parts)
+    return Section("Every row", (text,), (plot,))
 
 
 def _meaning(report: AuditReport) -> str:
@@ -208,50 +228,8 @@ def _meaning(report: AuditReport) -> str:
         return "A score is a prediction."
     if len(report.classes) > TWO:
         return "A score says how far the true class is ahead of the others."
-    negative, positive = report.classes
+    negative, positive = spoken(report.classes)
     return f"A score above 0 says {positive!s}, one below 0 {negative!s}."
-
-
-def coefficients(
-    report: AuditReport, names: Sequence[str], chosen: str, coef: Vector, note: str = ""
-) -> list[Section]:
-    """Show the coefficients of the best, a chosen and the worst linear model, in their box."""
-    if not coef.size:
-        return []
-    box, best, worst = report.box, report.best_loss, report.worst_loss
-    models = {"best loss": best.coef, chosen: coef, "worst loss": worst.coef}
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(_WIDTH, 1.5 + 0.26 * len(names)), layout="constrained")
-        axes = figure.subplots()
-        # Marks at the end of a box are drawn whole.
-        axes.use_sticky_edges = False
-        axes.margins(y=0.5 / len(names))
-        place = np.arange(len(names))
-        if box is not None:
-            axes.barh(place, 2 * box, left=-box, color=GREY, alpha=0.2, height=0.7, label="box")
-        # Of different sizes, to be told apart where they meet.
-        for (name, shown), (mark, size, color) in zip(models.items(), _MARKS, strict=True):
-            (line,) = axes.plot(shown, place, mark, color=color, fillstyle="none")
-            line.set(markersize=size, label=literal(name))
-        axes.axvline(0.0, color=GREY, linewidth=1.0)
-        short = [f"{name[:31]}…" if len(name) > 32 else name for name in names]
-        axes.set_yticks(place, [literal(name) for name in short])
-        axes.invert_yaxis()
-        axes.locator_params(axis="x", nbins=5)
-        axes.set_xlabel("weight of the standardised feature")
-        figure.legend(loc="outside upper center", ncols=2, frameon=False)
-        return figure
-
-    if box is not None:
-        shown, limits = "Coefficients inside their box.", {"box": box}
-        told = "The same in numbers; the box limits the size of a coefficient."
-    else:
-        shown, limits, told = "Coefficients of these models.", {}, "The same in numbers."
-    plot = Plot("coefficients", shown, draw)
-    frame = pd.DataFrame({"feature": names, **limits, **models})
-    parts = plot, Table("coefficients", told, frame)
-    return [Section("Coefficients", (note,) if note else (), parts)]
 
 
 def computed(report: AuditReport | None, facts: Mapping[str, object]) -> Section:
@@ -264,4 +242,4 @@ def computed(report: AuditReport | None, facts: Mapping[str, object]) -> Section
             _HOW["refits" if not report.proves else "training" if report.box is None else "box"],
         )
     versions = Table("computed", "Settings and versions.", frame)
-    return Section("How it was computed", text, (versions,))
+    return Section("How it was computed", text, (versions,), folded=True)

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from pessimal.atomic import write_text
 from pessimal.markup import render
+from pessimal.report.answer import Answer
 from pessimal.report.frames import numeric_columns, table_text
 
 # More than these, and a phone scrolls the figure sideways rather than shrink it; paper shrinks the
@@ -63,31 +64,38 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, plain paragraphs, then tables and plots."""
+    """A heading, plain paragraphs, then tables and plots; folded away if few will read it."""
 
     title: str
     paragraphs: tuple[str, ...]
     parts: tuple[Table | Plot, ...] = ()
+    folded: bool = False
 
 
-def render_page(title: str, lead: str, sections: Iterable[Section], standing: Standing = "") -> str:
+def render_page(title: str, lead: str | Answer, sections: Iterable[Section]) -> str:
     """Return a whole HTML document; the lead is what a reader must know first."""
     return render(
         "templates/page.html.j2",
         title=title,
         lead=lead,
-        standing=standing,
         sections=list(sections),
         show=_shown,
     )
 
 
-def write_page(
-    path: Path, title: str, lead: str, sections: Iterable[Section], standing: Standing = ""
-) -> Path:
+def write_page(path: Path, title: str, lead: str | Answer, sections: Iterable[Section]) -> Path:
     """Write a page to a file, whole or not at all; see `render_page`."""
-    write_text(path, render_page(title, lead, sections, standing))
+    write_text(path, render_page(title, lead, sections))
     return path
+
+
+def render_in_notebook(lead: Answer, sections: Iterable[Section]) -> str:
+    """Return the first screen of a page for a notebook, with words and tables folded below it."""
+    details = [
+        (section, [table_text(part.frame) for part in section.parts if isinstance(part, Table)])
+        for section in sections
+    ]
+    return render("templates/notebook.html.j2", shown=lead, details=details)
 
 
 def _shown(part: Table | Plot) -> dict[str, object]:

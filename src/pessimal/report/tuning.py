@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from pessimal.report.audit_page import audit_sections, coefficients, computed
+from pessimal.report.answer import Answer, Bar, Group, answer
+from pessimal.report.audit_page import audit_sections, computed, named, notebook, notes
+from pessimal.report.directions import directions
 from pessimal.report.page import Section, Table, write_page
 from pessimal.tolerances import CERTIFICATE
 from pessimal.workflows import Comparison, TuningRun, words
@@ -14,29 +17,50 @@ from pessimal.workflows import Comparison, TuningRun, words
 
 def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
     """Write the page of a tuning run to a file; `data` is what to call the table."""
-    opening = (words.trains_well(run), words.search_ended(run), *run.audit.notes)
-    guaranteed, *others = audit_sections(run.audit, opening)
-    sections = [
-        guaranteed,
-        *comparison(run.comparison),
-        *others,
-        *_limits(run),
-        _certificate(run),
-        Section("Rows and columns", (words.rows_used(run), *run.notes)),
-        computed(run.audit, {"data": data, **run.model.facts}),
-    ]
-    title = f"{run.settings.view.capitalize()} tuning on {data}"
-    write_page(path, title, run.model.guarantee, sections, "proved")
-
-
-def _limits(run: TuningRun) -> list[Section]:
-    note = (
-        "The tuned box limits the weight of every standardised feature. Inside it lie the model "
-        "that predicts, trained on all rows that were not held out, and the best and the worst on "
-        "the validation rows of the models that train well."
-    )
+    name, report = named(data), run.audit
     names = run.model.encoder.feature_names
-    return coefficients(run.audit, names, "the model that predicts", run.weights, note)
+    sections = [
+        *audit_sections(report, (words.trains_well(run), words.search_ended(run)), run.cells),
+        *directions(report, names, "the model that predicts", run.weights, _LIMITS),
+        *comparison(run.comparison),
+        _certificate(run),
+        *notes((words.rows_used(run), *run.notes, *report.notes)),
+        computed(report, {"data": name, **run.model.facts}),
+    ]
+    title = f"{run.settings.view.capitalize()} tuning on {name}"
+    write_page(path, title, first_screen(run), sections)
+
+
+def first_screen(run: TuningRun) -> Answer:
+    """Return what a reader must know first: of the validation rows, then of the held-out ones."""
+    shown = answer(run.audit, "a model trained within the tuned limits")
+    compared = run.comparison
+    if compared is None:
+        return shown
+    n = compared.n_rows
+    counts = {
+        "the model that predicts": compared.n_right,
+        "plain logistic regression": compared.n_right_logistic,
+        "always the more frequent class": compared.n_majority,
+    }
+    bars = tuple(
+        Bar(name, right / n, f"{right} of {n}", "other" if k else "model")
+        for k, (name, right) in enumerate(counts.items())
+    )
+    held_out = Group(f"Rows right, of {n} other rows, held out from tuning", bars)
+    return replace(shown, groups=(*shown.groups, held_out))
+
+
+def notebook_of_tuning(run: TuningRun) -> str:
+    """Return the first screen of a tuning run for a notebook."""
+    return notebook(run.audit, first_screen(run))
+
+
+_LIMITS = (
+    "The tuned limits bound the size of each coefficient of the standardised columns. The model "
+    "that predicts is trained within them on all rows that were not held out, so it need not lie "
+    "in the ranges, which are of models trained on half of them."
+)
 
 
 def comparison(
@@ -72,4 +96,4 @@ def _certificate(run: TuningRun) -> Section:
         *run.solution.notes,
     )
     table = Table("certificate", "What the check found; 0 is perfect.", found)
-    return Section("Certificate", text, (table,))
+    return Section("Certificate", text, (table,), folded=True)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 
@@ -114,6 +116,8 @@ class SearchRun:
     classes : tuple
     notes : tuple of str
         What was done with rows and columns, and what the search warned of.
+    cells : pandas.DataFrame
+        The columns of the table, for a page that shows rows of it.
     """
 
     settings: SearchSettings
@@ -129,6 +133,18 @@ class SearchRun:
     n_tuned: int
     classes: tuple[Label, Label]
     notes: tuple[str, ...]
+    cells: pd.DataFrame = field(repr=False)
+
+    def to_html(self, path: str | Path, title: str = "your data") -> None:
+        """Write a page for a person, in one file; `title` is what to call the table."""
+        from pessimal.report.search_page import write_search_page  # noqa: PLC0415 (slow to import)
+
+        write_search_page(self, Path(path), title)
+
+    def _repr_html_(self) -> str:
+        from pessimal.report.search_page import notebook_of_search  # noqa: PLC0415 (slow to import)
+
+        return notebook_of_search(self)
 
     @property
     def stopped(self) -> bool:
@@ -219,6 +235,7 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         n_tuned=len(tuning.y),
         classes=table.classes,
         notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *warned, *late),
+        cells=table.columns,
     )
     return replace(run, model=_model(run, final, table, encoder)) if kind.linear else run
 

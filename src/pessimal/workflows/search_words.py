@@ -58,6 +58,51 @@ def _role(run: SearchRun, candidate: Candidate) -> str:
     return "ordinary tuning" if candidate is run.usual else ""
 
 
+def before_and_after(run: SearchRun) -> Rows:
+    """Put ordinary and pessimistic tuning side by side, each with its worst case."""
+    proves = run.chosen.worst_bound is not None
+    proved = ["worst equally good, proved"] if proves else []
+    name = run.kind.parameter
+    header = ("", name, "trained model", "worst equally good, found", *proved)
+    rows: Rows = [header]
+    for title, candidate in (("ordinary tuning", run.usual), ("pessimistic tuning", run.chosen)):
+        bound = candidate.worst_bound
+        at_most = "" if bound is None else f"at most {rounded(bound, 4, 1.0):.4f}"
+        numbers = (_number(candidate.loss), _number(candidate.worst_found))
+        rows.append((title, f"{candidate.value:g}", *numbers, *([at_most] if proves else [])))
+    return rows
+
+
+def what_changed(run: SearchRun) -> tuple[str, ...]:
+    """Say what pessimistic tuning gave up, and what it got for it."""
+    name, usual, chosen = run.kind.parameter, run.usual, run.chosen
+    if usual is chosen:
+        return (
+            f"Both take {name} = {chosen.value:g}: no other candidate has a better trained model, "
+            "and none a better worst case as far as is known.",
+        )
+    told = (
+        f"Ordinary tuning takes {name} = {usual.value:g}, by the model that training gives. "
+        f"Pessimistic tuning takes {chosen.value:g}, by the worst one that trains as well."
+    )
+    if usual.worst_bound is None or chosen.worst_bound is None:
+        return (told,)
+    more = (
+        "What is proved of its worst case is better, not what was found."
+        if chosen.worst_found > usual.worst_found
+        else "Its worst case is better, found and proved."
+    )
+    return (told, more)
+
+
+def without_rows(run: SearchRun) -> str:
+    """Say what to do where no row was held out."""
+    return (
+        f"Take {run.kind.parameter} = {run.chosen.value:g}. No row was held out, so nothing is "
+        "known of rows that tuning has not seen."
+    )
+
+
 def choice(run: SearchRun) -> list[str]:
     """Say which candidate was chosen, why, and what ordinary tuning would take."""
     name, chosen, usual = run.kind.parameter, run.chosen, run.usual

@@ -8,10 +8,12 @@ stands beside logistic regression on the held-out rows, which neither of them ha
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -144,6 +146,8 @@ class TuningRun:
         None when no row was held out.
     notes : tuple of str
         What was done with rows and columns.
+    cells : pandas.DataFrame
+        The columns of the table, for a page that shows rows of it.
     """
 
     model: TunedModel
@@ -153,6 +157,18 @@ class TuningRun:
     audit: AuditReport
     comparison: Comparison | None
     notes: tuple[str, ...]
+    cells: pd.DataFrame = field(repr=False)
+
+    def to_html(self, path: str | Path, title: str = "your data") -> None:
+        """Write a page for a person, in one file; `title` is what to call the table."""
+        from pessimal.report.tuning import write_tuning_page  # noqa: PLC0415 (slow to import)
+
+        write_tuning_page(self, Path(path), title)
+
+    def _repr_html_(self) -> str:
+        from pessimal.report.tuning import notebook_of_tuning  # noqa: PLC0415 (slow to import)
+
+        return notebook_of_tuning(self)
 
     @property
     def stopped(self) -> bool:
@@ -208,6 +224,7 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
         audit=report,
         comparison=comparison,
         notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *late),
+        cells=table.columns,
     )
 
 

@@ -1,0 +1,271 @@
+"""The first screen of a page: rows right, side by side, and one sentence on what to do.
+
+Everything is counted on the same rows, which no model was trained on. What was found and what is
+proved are told apart: the worst model that was found is right on this many rows, and no model that
+trains as well is right on fewer than that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy.stats import binomtest
+
+from pessimal.auditing import AuditReport
+from pessimal.auditing.text import rounded
+from pessimal.labels import spoken
+from pessimal.tolerances import SLACK_OF_BOUNDS
+
+if TYPE_CHECKING:
+    from pessimal.workflows import Comparison
+
+TWO = 2
+
+BY_CHANCE = 0.05
+"""Of two models one is called better when luck gives such a difference less often than this."""
+
+Kind: TypeAlias = Literal["model", "worst", "other", "disagree"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of the picture.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        Its length, as a share of the longest.
+    words : str
+        The number it stands for.
+    kind : {"model", "worst", "other", "disagree"}
+        Which colour it has.
+    bound : float or None
+        Where a green line stands: what is proved, as a share of the longest bar.
+    more : str
+        What else there is to say of the number: what is proved of it, where something is.
+    """
+
+    name: str
+    value: float
+    words: str
+    kind: Kind
+    bound: float | None = None
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Bars about the same rows, under a title that says which."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader must know first: one sentence on what to do, and the picture behind it."""
+
+    do: str
+    groups: tuple[Group, ...]
+    meaning: str
+
+
+def answer(
+    report: AuditReport, model: str, rows: str = "validation", beside: Comparison | None = None
+) -> Answer:
+    """Return the first screen of an audit.
+
+    Parameters
+    ----------
+    report : AuditReport
+    model : str
+        What to call the chosen model.
+    rows : str, default="validation"
+        What to call the rows of the audit.
+    beside : Comparison, optional
+        Counts on the same rows: logistic regression, and the class of most training rows.
+    """
+    if not report.classes:
+        return Answer(_advice_on_numbers(report), (_errors(report, model, rows),), meaning(report))
+    group = _rows_right(report, model, rows, beside)
+    return Answer(_advice(report, rows, beside), (group,), meaning(report))
+
+
+def meaning(report: AuditReport) -> str:
+    """Say which models are equally good."""
+    percent = f"{100.0 * report.budget.epsilon:g} %"
+    if report.box is not None:
+        limit = f"{report.train_limit:.4f}, the least being {report.least_train_loss:.4f}"
+        return (
+            "Equally good models: those whose weights keep to the limits and whose mean "
+            f"{report.loss} loss on the {report.n_train} training rows is at most {limit}."
+        )
+    if report.proves:
+        return (
+            f"Equally good models: all linear ones that fit the {report.n_train} training rows "
+            f"within {percent} of the best fit, measured by what training minimises."
+        )
+    return (
+        f"Equally good models: refits that fit the {report.n_train} training rows within "
+        f"{percent} of the best one seen. They were found; nothing is proved of others."
+    )
+
+
+def right(report: AuditReport) -> int:
+    """Return how many rows the chosen model has right."""
+    if len(report.classes) != TWO:
+        return report.n_val - round(report.reference.error * report.n_val)
+    positive = np.array([label == report.classes[1] for label in report.labels.tolist()])
+    return int(np.sum((report.reference.scores > 0.0) == positive))
+
+
+def majority(report: AuditReport, beside: Comparison | None) -> int:
+    """Return how many rows a model has right that says the same of each."""
+    if beside is not None:
+        return beside.n_majority
+    return Counter(report.labels.tolist()).most_common(1)[0][1]
+
+
+def worst_right(report: AuditReport) -> tuple[int, int]:
+    """Return how many rows the worst model found has right, and how many each has at least."""
+    n, wrong = report.n_val, report.worst_error
+    return n - round(wrong.value * n), n - round(wrong.bound * n)
+
+
+def disagreeing(report: AuditReport) -> tuple[int, int]:
+    """Return on how many rows models were found to disagree, and on how many at most."""
+    return round(report.ambiguity * report.n_val), round(report.ambiguity_bound * report.n_val)
+
+
+def same_of_each(report: AuditReport, beside: Comparison | None) -> str:
+    """Return what a model says that says the same of each row."""
+    counts = Counter(report.labels.tolist())
+    wanted = majority(report, beside)
+    label = next(label for label, n in counts.most_common() if n == wanted)
+    return spoken(report.classes)[report.classes.index(label)]
+
+
+def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison | None) -> Group:
+    n = report.n_val
+
+    def bar(name: str, count: int, kind: Kind) -> Bar:
+        return Bar(name, count / n, f"{count} of {n}", kind)
+
+    found, least = worst_right(report)
+    worst = bar("the worst equally good model found", found, "worst")
+    if report.proves:
+        told = "and none has fewer" if least == found else f"none has fewer than {least}"
+        worst = Bar(worst.name, worst.value, worst.words, "worst", least / n, told)
+    bars = [bar(model, right(report), "model"), worst]
+    if beside is not None:
+        bars.append(bar("plain logistic regression", beside.n_right_logistic, "other"))
+    constant = f"always “{same_of_each(report, beside)}”"
+    bars.append(bar(constant, majority(report, beside), "other"))
+    bars.append(_disagreement(report))
+    return Group(f"Rows right, of the {n} {rows} rows", tuple(bars))
+
+
+def _disagreement(report: AuditReport) -> Bar:
+    n = report.n_val
+    some, most = disagreeing(report)
+    words = f"{some} of {n}"
+    name = "rows on which equally good models disagree"
+    if not report.proves:
+        return Bar(name, some / n, words, "disagree", None, "found; there may be more")
+    told = "and no others" if most == some else f"at most {most}"
+    return Bar(name, some / n, words, "disagree", most / n, told)
+
+
+def _advice(report: AuditReport, rows: str, beside: Comparison | None) -> str:
+    """Say what to do, by the first of these rules that applies."""
+    n, ours, constant = report.n_val, right(report), majority(report, beside)
+    same = f"to say “{same_of_each(report, beside)}” of every row"
+    if ours <= constant:
+        return (
+            f"Do not use this model: {same} is right on {constant} of {n} {rows} rows, the model "
+            f"on {ours}."
+        )
+    if beside is not None and _is_better(beside.n_only_logistic, beside.n_only):
+        return (
+            "Take plain logistic regression instead: it is right on "
+            f"{beside.n_right_logistic} of {n} {rows} rows, this model on {ours}."
+        )
+    found, _ = worst_right(report)
+    if found <= constant:
+        return (
+            f"Do not rely on this model: one that trains as well is right on {found} of {n} {rows} "
+            f"rows, and {same} is right on {constant}."
+        )
+    some, most = disagreeing(report)
+    if most == 0:
+        return (
+            "It does not matter which of the equally good models you have: they agree on each of "
+            f"the {n} {rows} rows."
+        )
+    if some == 0:
+        nobody = "no two equally good models were found that disagree"
+        return f"Use the model as far as these rows tell: {nobody} on one of the {n} {rows} rows."
+    return (
+        "Use the model where equally good models agree, and have a person decide where they do "
+        f"not: on {some} of {n} {rows} rows ({some / n:.0%}) they were found to disagree."
+    )
+
+
+def _is_better(only_one: int, only_other: int) -> bool:
+    """Whether one model has more rows right than luck explains: an exact sign test."""
+    if only_one <= only_other:
+        return False
+    return bool(binomtest(only_one, only_one + only_other).pvalue < BY_CHANCE)
+
+
+# Numbers instead of classes.
+
+
+def _errors(report: AuditReport, model: str, rows: str) -> Group:
+    """Compare by the root of the mean squared error, which has the unit of what is predicted."""
+    constant = float(np.std(np.asarray(report.labels, np.float64)))
+    ours, found = np.sqrt(report.reference.loss), np.sqrt(report.worst_loss.value)
+    most = np.sqrt(max(0.0, report.worst_loss.bound)) if report.proves else found
+    longest = max(constant, most) or 1.0
+
+    def bar(name: str, size: float, kind: Kind) -> Bar:
+        return Bar(name, size / longest, f"{size:.4g}", kind)
+
+    worst = bar("the worst equally good model found", found, "worst")
+    if report.proves:
+        exact = most - found <= SLACK_OF_BOUNDS * max(1.0, most)
+        told = "and none is worse" if exact else f"none is above {_up(most)}"
+        worst = Bar(worst.name, worst.value, worst.words, "worst", most / longest, told)
+    bars = (
+        bar(model, ours, "model"),
+        worst,
+        bar("always the mean of these rows", constant, "other"),
+    )
+    title = f"Off by, root mean square, on the {report.n_val} {rows} rows (shorter is better)"
+    return Group(title, bars)
+
+
+def _up(value: float) -> str:
+    digits = max(0, 4 - int(np.ceil(np.log10(max(value, 1e-12)))))
+    return f"{rounded(value, digits, 1.0):.{digits}f}"
+
+
+def _advice_on_numbers(report: AuditReport) -> str:
+    constant = float(np.std(np.asarray(report.labels, np.float64)))
+    ours, found = float(np.sqrt(report.reference.loss)), float(np.sqrt(report.worst_loss.value))
+    if ours >= constant:
+        return "Do not use this model: to predict the mean of these rows is as good."
+    if found >= constant:
+        return (
+            "Do not rely on this model: one that trains as well is no better than to predict the "
+            "mean of these rows."
+        )
+    width = float(np.median(report.found_high - report.found_low))
+    return (
+        f"Read a prediction as a range: equally good models that were found differ by {width:.3g} "
+        "on the median row."
+    )
