@@ -139,6 +139,19 @@ def test_outer_constraints_hold_for_all_responses_to_a_price(
     assert problem.bound == pytest.approx(infimum, abs=1e-6)
 
 
+def test_whole_decisions_with_prices_are_looked_at_one_by_one() -> None:
+    # x = (0, ·) leaves y₂ open from −2 to 3, which the constraint forbids; (1, 1) makes it 2.5 ≥ y₂,
+    # at most 4/3 is allowed; after (1, 0) it is 1.
+    x = cp.Variable(2, boolean=True)
+    y = cp.Variable(2, bounds=[[0, -2], [4, 3]])
+    goal = cp.Minimize(3 * y[0] + x[0] * y[1])
+    follower = Follower(goal, [2 * x[0] + 3 * x[1] <= y[0] + 2 * y[1]], variables=[y])
+    problem = BilevelProblem(cp.Minimize(y[1] - 3 * x[1]), [3 * y[1] <= 2 + 2 * x[0]], follower)
+    assert problem.solve("pessimistic") == pytest.approx(1.0, abs=1e-6)
+    assert problem.status is BilevelStatus.OPTIMAL
+    assert x.value == pytest.approx([1.0, 0.0])
+
+
 def test_a_square_that_is_least_where_responses_jump_is_not_attained() -> None:
     # At x = 0 the response may be 1; the least value of x² with y = 0 is only approached.
     x, y = cp.Variable(bounds=[0, 2]), cp.Variable(bounds=[0, 1])

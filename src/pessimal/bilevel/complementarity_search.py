@@ -51,7 +51,9 @@ NODES_WITHOUT_LIMITS = 20_000
 
 
 @dataclass(order=True)
-class _Node:
+class Node:
+    """What is fixed of each pair, limits of the integers, and a bound on what is left."""
+
     bound: float
     number: int
     sides: Sides = field(compare=False)
@@ -99,12 +101,12 @@ class ComplementaritySearch:
         """Search until the gap is closed or a limit is reached."""
         lower, upper = self._integer_limits()
         sides = np.full(len(self._problem.pairs), FREE)
-        heap = [_Node(-math.inf, next(self._numbers), sides, lower, upper)]
+        heap = [Node(-math.inf, next(self._numbers), sides, lower, upper)]
         node_limit = self._node_limit
         if not np.all(np.isfinite(upper - lower)) and math.isinf(self._deadline.moment):
             node_limit = min(node_limit, NODES_WITHOUT_LIMITS)
         nodes, depth, outcome = 0, 0, Outcome.OPTIMAL
-        dive: list[_Node] = []
+        dive: list[Node] = []
         while heap or dive:
             depth = depth + 1 if dive else 0
             node = dive.pop() if dive else heapq.heappop(heap)
@@ -154,7 +156,7 @@ class ComplementaritySearch:
         program = self._problem.program
         lower, upper = program.lower[self._integer], program.upper[self._integer]
         sides = np.full(len(self._problem.pairs), FREE)
-        self._try(self._leaf_near(_Node(-math.inf, 0, sides, lower, upper), z))
+        self._try(self._leaf_near(Node(-math.inf, 0, sides, lower, upper), z))
         return Found(Outcome.NOT_PROVED, self._best, self._value, -math.inf, 0)
 
     def _target(self) -> float:
@@ -165,7 +167,7 @@ class ComplementaritySearch:
         """Whether a bound says that the incumbent is optimal."""
         return bound >= self._target()
 
-    def _process(self, node: _Node, eager: bool) -> list[_Node] | None:
+    def _process(self, node: Node, eager: bool) -> list[Node] | None:
         """Solve the relaxation, look for incumbents, branch; None if the problem is unbounded."""
         if node.basis is not None:
             self._lp.restart(node.basis)
@@ -213,7 +215,7 @@ class ComplementaritySearch:
         multiplier = z[pairs.multiplier] / self._unit[pairs.multiplier]
         return multiplier, slack / self._unit[pairs.member]
 
-    def _leaf_near(self, node: _Node, z: Vector) -> Guess:
+    def _leaf_near(self, node: Node, z: Vector) -> Guess:
         """Fix of each pair the part that is nearly 0, and the integers."""
         multiplier, slack = self._parts(z)
         nearest = np.where(multiplier > slack, NO_SLACK, NO_MULTIPLIER)
@@ -243,7 +245,7 @@ class ComplementaritySearch:
         if value < self._value:
             self._best, self._value = z, value
 
-    def _branch(self, node: _Node, z: Vector | None, bound: float) -> list[_Node]:
+    def _branch(self, node: Node, z: Vector | None, bound: float) -> list[Node]:
         """Split a node on an integer column or a pair; a leaf that is left is not proved."""
         if z is None:
             violation = np.ones(len(node.sides))
@@ -267,14 +269,14 @@ class ComplementaritySearch:
         self._closed = min(self._closed, bound)
         return []
 
-    def _branch_integer(self, node: _Node, k: int, values: Vector, bound: float) -> list[_Node]:
+    def _branch_integer(self, node: Node, k: int, values: Vector, bound: float) -> list[Node]:
         below, above = self._child(node, bound), self._child(node, bound)
         below.upper = node.upper.copy()
         above.lower = node.lower.copy()
         below.upper[k], above.lower[k] = math.floor(values[k]), math.floor(values[k]) + 1.0
         return [below, above]
 
-    def _branch_unbounded(self, node: _Node) -> list[_Node] | None:
+    def _branch_unbounded(self, node: Node) -> list[Node] | None:
         """Split on the pair that the ray violates most; None if a leaf is unbounded."""
         pairs, ray = self._problem.pairs, self._lp.ray()
         free = np.flatnonzero(node.sides == FREE)
@@ -301,13 +303,13 @@ class ComplementaritySearch:
             return self._branch_integer(node, int(fraction.argmax()), whole, -math.inf)
         return None
 
-    def _child(self, node: _Node, bound: float, pair: tuple[int, np.int8] | None = None) -> _Node:
+    def _child(self, node: Node, bound: float, pair: tuple[int, np.int8] | None = None) -> Node:
         sides = node.sides
         if pair is not None:
             k, side = pair
             sides = sides.copy()
             sides[k] = side
-        return _Node(bound, next(self._numbers), sides, node.lower, node.upper, node.basis)
+        return Node(bound, next(self._numbers), sides, node.lower, node.upper, node.basis)
 
     def _apply(self, sides: Sides, lower: Vector, upper: Vector) -> bool:
         """Set the limits of a node; return whether they leave anything."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
@@ -37,7 +38,7 @@ from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedErr
 from pessimal.bilevel.strict_search import StrictSearch
 from pessimal.limits import Deadline
 from pessimal.problem import Vector
-from pessimal.tolerances import OPTIMAL_GAP
+from pessimal.tolerances import LP_FEASIBILITY, OPTIMAL_GAP
 
 _OPTIMAL_ONLY = Tolerance(0.0, 0.0)
 
@@ -70,7 +71,10 @@ def solve_faces(program: BilevelProgram, deadline: Deadline, node_limit: float) 
     curved = squares(program.outer_curvature, nothing, x, y, assembly.n_columns)
     problem = assembly.build(cost, curved)
     problem.program.integer[x] = program.integer
-    search = StrictSearch(problem, int(strict[0]), deadline, node_limit)
+    value_of = None
+    if program.integer.all() and np.all(np.isfinite(program.upper - program.lower)):
+        value_of = partial(_value_of, program)
+    search = StrictSearch(problem, int(strict[0]), deadline, node_limit, value_of)
     found = search.run()
     if found.outcome is Outcome.INFEASIBLE:
         status = why_infeasible(program)
@@ -97,6 +101,28 @@ def solve_faces(program: BilevelProgram, deadline: Deadline, node_limit: float) 
             status = BilevelStatus.NOT_PROVED
     bound = min(bound, value)
     return BilevelSolution(status, decision, responses, value, bound, found.nodes, certificate)
+
+
+def _value_of(program: BilevelProgram, x: Vector) -> float:
+    """Return the largest outer objective after a decision, infinite if it is none."""
+
+    def worst(direction: Vector) -> float:
+        if not direction.any():
+            return 0.0
+        y = worst_responses(program, x, _OPTIMAL_ONLY, direction)
+        return math.inf if y is None else float(direction @ y)
+
+    rows = program.rows
+    for sign, limits in ((1.0, rows.upper), (-1.0, -rows.lower)):
+        for k in np.flatnonzero(np.isfinite(limits)).tolist():
+            at = sign * float((rows.outer[[k]] @ x)[0])
+            over = at + worst(sign * rows.inner[[k]].toarray()[0]) - limits[k]
+            if over > LP_FEASIBILITY * max(1.0, abs(at)):
+                return math.inf
+    if worst_responses(program, x, _OPTIMAL_ONLY, np.zeros(program.n_inner)) is None:
+        return math.inf
+    nothing = np.zeros(program.n_inner)
+    return program.objective(x, nothing) - program.constant + worst(program.inner_slope(x))
 
 
 Cost = list[tuple[Columns, Vector]]

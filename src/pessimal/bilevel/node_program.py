@@ -62,6 +62,7 @@ class NodeProgram(WarmProgram):
         super().__init__(replace(program, integer=np.zeros_like(program.integer)))
         self._prepare()
         self._bound, self._n_rows = -np.inf, len(program.row_lower)
+        self._ray = np.zeros(len(program.cost))
         self._rays: Any = self._highs  # whose stubs know of no rays
         self.column_unit, self.row_unit = self._scaled.column, 1.0 / self._scaled.row
 
@@ -124,8 +125,38 @@ class NodeProgram(WarmProgram):
         self._highs.setOptionValue("presolve", "off")
         if last is not End.UNKNOWN or deadline.over:
             return last
-        proved = self._proves_infeasible(self._violated(deadline))
-        return End.INFEASIBLE if proved else End.UNKNOWN
+        if self._proves_infeasible(self._violated(deadline)):
+            return End.INFEASIBLE
+        self._ray = self._steepest(deadline)
+        falls = float(self._scaled.cost @ self._ray) < -_WRONG_SIGN
+        return End.UNBOUNDED if falls and self._feasible(deadline) else End.UNKNOWN
+
+    def _steepest(self, deadline: Deadline) -> Vector:
+        """Return the direction in which no limit is met and the cost falls most, or 0."""
+        scaled = self._scaled
+
+        def cone(limit: Vector, far: float) -> Vector:
+            return np.where(np.isfinite(limit), 0.0, far)
+
+        steepest = WarmProgram(
+            LinearProgram(
+                cost=scaled.cost,
+                matrix=scaled.matrix,
+                row_lower=cone(scaled.row_lower, -np.inf),
+                row_upper=cone(scaled.row_upper, np.inf),
+                lower=cone(scaled.lower, -1.0),
+                upper=cone(scaled.upper, 1.0),
+            )
+        )
+        return steepest.point() if steepest.solve(deadline) else np.zeros(len(scaled.cost))
+
+    def _feasible(self, deadline: Deadline) -> bool:
+        """Whether a run without costs finds a point."""
+        cost = self._scaled.cost / self._scaled.column
+        self.set_cost(np.zeros(len(cost)))
+        found = self.solve(deadline)
+        self.set_cost(cost)
+        return found
 
     def _violated(self, deadline: Deadline) -> Vector:
         """Return the multipliers of the program whose rows are violated least in total."""
@@ -145,7 +176,7 @@ class NodeProgram(WarmProgram):
 
     def ray(self) -> Vector:
         """Return a direction in which an unbounded program improves for ever."""
-        return np.asarray(self._scaled.column * self._rays.getPrimalRay()[2])
+        return np.asarray(self._scaled.column * self._ray)
 
     def activity(self, x: Vector) -> Vector:
         """Return the rows at a point, without those that were added."""
@@ -166,8 +197,11 @@ class NodeProgram(WarmProgram):
             found, ray = self._rays.getDualRay()[1:]
             proved = found and self._proves_infeasible(np.asarray(ray))
             return End.INFEASIBLE if proved else End.UNKNOWN
-        if status == _Status.kUnbounded and self._rays.getPrimalRay()[1]:
-            return End.UNBOUNDED
+        if status == _Status.kUnbounded:
+            # Programs without rows have a ray, which HiGHS does not tell.
+            found, ray = self._rays.getPrimalRay()[1:]
+            self._ray = np.asarray(ray)
+            return End.UNBOUNDED if found else End.UNKNOWN
         return End.UNKNOWN
 
     def _proves_infeasible(self, ray: Vector) -> bool:

@@ -60,7 +60,11 @@ def _solve_pessimistic(
     nodes: float,
     engine: Engine,
 ) -> BilevelSolution:
-    if tolerance.none and all(_unambiguous(program, f) for f in program.followers):
+    if (
+        tolerance.none
+        and not program.priced
+        and all(_unambiguous(program, f) for f in program.followers)
+    ):
         return solve_optimistic(program, deadline, nodes, engine=engine)
     leader, recourse = split_recourse(program)
     check_pessimistic(leader, tolerance)

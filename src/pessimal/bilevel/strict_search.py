@@ -9,12 +9,13 @@ any other one points with a positive column come as close to the optimum as one 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from pessimal.bilevel.complementarity import ComplementarityProgram, gap_of
-from pessimal.bilevel.complementarity_search import ComplementaritySearch
+from pessimal.bilevel.complementarity_search import ComplementaritySearch, Node
 from pessimal.bilevel.node_program import End
 from pessimal.limits import Deadline
 from pessimal.problem import Vector
@@ -32,10 +33,19 @@ _NEAR = 1e-4
 
 
 class StrictSearch(ComplementaritySearch):
-    """A search in which the column `strict`, from 0 to 1, has to be positive."""
+    """A search in which the column `strict`, from 0 to 1, has to be positive.
+
+    Where the integers decide everything, `value_of` says what they are worth, infinite if nothing,
+    and the search branches on them alone.
+    """
 
     def __init__(
-        self, problem: ComplementarityProgram, strict: int, deadline: Deadline, node_limit: float
+        self,
+        problem: ComplementarityProgram,
+        strict: int,
+        deadline: Deadline,
+        node_limit: float,
+        value_of: Callable[[Vector], float] | None = None,
     ) -> None:
         program = problem.program
         # One more row, the objective, to be bounded when the column is made large.
@@ -45,6 +55,27 @@ class StrictSearch(ComplementaritySearch):
         self._strict = -np.eye(1, len(program.cost), strict)[0]
         self._objective = len(program.row_lower) - 1
         self.attained = False
+        self._value_of = value_of
+
+    def _process(self, node: Node, eager: bool) -> list[Node] | None:
+        if self._value_of is None or np.any(node.lower < node.upper):
+            return super()._process(node, eager)
+        value = self._value_of(node.lower)
+        self._closed = min(self._closed, value)
+        if value < self._value:
+            self._best = np.zeros(self._n)
+            self._best[self._integer] = node.lower
+            self._value, self.attained = value, True
+        return []
+
+    def _branch(self, node: Node, z: Vector | None, bound: float) -> list[Node]:
+        if self._value_of is None:
+            return super()._branch(node, z, bound)
+        width = node.upper - node.lower
+        at = 0.5 * (node.lower + node.upper) if z is None else z[self._integer]
+        fraction = np.where(width > 0.0, np.abs(at - np.round(at)), -1.0)
+        k = int((fraction if fraction.max() > 1e-6 else width).argmax())
+        return self._branch_integer(node, k, np.clip(at, node.lower, node.upper - 0.5), bound)
 
     def _target(self) -> float:
         # While no point attains the value, one may in a node with the same bound.
