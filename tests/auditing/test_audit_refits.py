@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import hinge_loss, log_loss, mean_squared_error
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -256,3 +256,16 @@ def test_ctrl_c_ends_a_search_for_refits_at_once(monkeypatch: pytest.MonkeyPatch
     assert len(fits) == 8
     assert report.stopped
     assert any(note.startswith("Ctrl-C came") for note in report.notes)
+
+
+def test_a_column_that_the_solver_took_for_rounding_is_told_of() -> None:
+    rng = np.random.default_rng(5)
+    X, X_val = rng.standard_normal((20, 2)), rng.standard_normal((8, 2))
+    y = X[:, 0] + 0.1 * rng.standard_normal(20)
+    units = np.array([1e-10, 1.0])
+    model = LinearRegression().fit(X * units, y)
+    report = audit_estimator(model, X * units, y, X_val * units, X_val[:, 0], epsilons=())
+    assert model.rank_ == 1  # of two columns
+    least = np.mean((LinearRegression().fit(X, y).predict(X) - y) ** 2)
+    assert report.least_train_loss == pytest.approx(least, rel=1e-9)
+    assert any("in far smaller units" in note for note in report.notes)

@@ -211,6 +211,7 @@ def test_out_of_time_the_first_candidate_is_kept_and_said(tmp_path: Path) -> Non
     assert "The search was stopped at the time limit, and the best so far is kept" in words
     assert "candidates not reached: 6 of 7" in words
     assert "336 rows to tune on, in 5 folds" in words
+    assert "Logistic regression with C = 1 is kept, the only candidate that was looked" in words
     assert "Means are over the folds it reached, 1 of 5." in words
     assert "mean over 1 fold on the rows left out" in words
     assert "The time limit was too short for what is always done" in words
@@ -232,6 +233,7 @@ def test_ctrl_c_keeps_the_best_candidate_so_far(monkeypatch: pytest.MonkeyPatch)
     assert run.stopped
     reached = [not math.isnan(candidate.loss) for candidate in run.candidates]
     assert reached == [True, True, False, False, False, False, False]
+    assert "is chosen of 2 looked at: " in search_words.choice(run)[0]
     assert "stopped by Ctrl-C" in search_words.search_ended(run)[0]
     assert run.audit is not None
 

@@ -236,8 +236,9 @@ def _audited(
     why = "" if members.proves else "another seed did better, "
     missed = (
         f"The audited {name} misses the least training {measure} by {delta:.4g} "
-        f"({delta / least if least else np.inf:.2%}): {why}it stopped early, or was fitted to "
-        "other data or weights than these. That is delta, so that it is one of the models audited."
+        f"({delta / least if least else np.inf:.2%}): {why}it stopped early, took a column in "
+        "far smaller units for rounding, or was fitted to other data or weights than these. That "
+        "is delta, so that it is one of the models audited."
     )
     notes = (note, missed) if delta > NEGLIGIBLE * least else (note,)
     return Audited(names, members, *val, reference, f"the audited {name}", OWN_EPSILONS, notes)

@@ -106,11 +106,16 @@ def without_rows(run: SearchRun) -> str:
 def choice(run: SearchRun) -> list[str]:
     """Say which candidate was chosen, why, and what ordinary tuning would take."""
     name, chosen, usual = run.kind.parameter, run.chosen, run.usual
+    reached = [candidate for candidate in run.candidates if not math.isnan(candidate.loss)]
+    model = f"{run.kind.title.capitalize()} with {name} = {chosen.value:g}"
+    if len(reached) == 1 < len(run.candidates):
+        return [f"{model} is kept, the only candidate that was looked at."]
+    among = "" if len(reached) == len(run.candidates) else f" of {len(reached)} looked at"
     by = "its worst case is the least, as far as was found"
     if chosen.worst_bound is not None:
         by = "no other has a lower proved bound on its worst case"
     too = ", and ordinary tuning takes it, too." if usual is chosen else "."
-    told = [f"{run.kind.title.capitalize()} with {name} = {chosen.value:g} is chosen: {by}{too}"]
+    told = [f"{model} is chosen{among}: {by}{too}"]
     if usual is not chosen:
         told[0] += f" Ordinary tuning takes {usual.value:g}."
     if chosen.worst_bound is not None and not run.stopped_by:
