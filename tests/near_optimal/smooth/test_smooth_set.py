@@ -409,3 +409,24 @@ def test_out_of_time_scores_of_a_ridge_are_bounded_and_no_member_is_sought(
     assert not coarse.exact.any()
     assert (coarse.low <= exact.low + 1e-9).all()
     assert (coarse.high >= exact.high - 1e-9).all()
+
+
+def test_the_gap_of_a_small_budget_is_that_of_rounding() -> None:
+    rng = np.random.default_rng(0)
+    X, X_val = rng.normal(size=(40, 6)), rng.normal(size=(20, 6))
+    y, y_val = rng.normal(size=40), rng.normal(size=20)
+    worst = near_optimal_set(Ridge(), X, y, epsilon=1e-4).worst(X_val, y_val)
+    assert 0.0 <= worst.upper_bound - worst.value <= 1e-9 * worst.value
+
+
+def test_where_residuals_are_rounding_nothing_is_said_to_be_exact() -> None:
+    rng = np.random.default_rng(0)
+    X, X_val = rng.normal(size=(30, 3)), rng.normal(size=(20, 3))
+    y, y_val = 1e3 * X.sum(axis=1), 1e3 * X_val.sum(axis=1)
+    y = y + 1e-12 * rng.normal(size=30)  # less than the digits of y can say
+    members = near_optimal_set(LinearRegression(), X, y, epsilon=0.1)
+    worst = members.worst(X_val, y_val)
+    # Of two models that differ by rounding both may be members: each is within the bound.
+    for change in 1e-16 * 1e3 * rng.normal(size=(50, 3)):
+        score = X_val @ (worst.coef + change) + worst.intercept
+        assert np.square(score - y_val).mean() <= worst.upper_bound

@@ -22,8 +22,10 @@ from pessimal.near_optimal.smooth.quadratic import (
     Quadratic,
     certainly_positive,
     dual_value,
+    lengths,
+    whitened,
 )
-from pessimal.near_optimal.smooth.relaxation import Moments, Relaxation, tightened
+from pessimal.near_optimal.smooth.relaxation import Moments, Relaxation, sketch_tightened
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.problem import Matrix, Vector
 
@@ -56,10 +58,6 @@ class Ball:
         radius2 = -2.0 * region.value - float(region.slope @ centre)
         return cls(factor, centre, float(np.sqrt(max(0.0, radius2))) * (1.0 + 1e-9))
 
-    def white(self, columns: Matrix) -> Matrix:
-        """Return directions in these coordinates."""
-        return np.asarray(solve_triangular(self.factor, columns, lower=True))
-
 
 @dataclass(frozen=True, eq=False)
 class Slab:
@@ -77,9 +75,8 @@ class Slab:
 
     def __call__(self, block: Block) -> Block:
         """Narrow the ranges of rows to what ball and slab allow."""
-        q = self.ball.white(block.Z.T)
-        along = self.v @ q
-        size = np.linalg.norm(q, axis=0)
+        q = whitened(block.Z, self.ball.factor)
+        along, size = q @ self.v, lengths(q)
         across = np.sqrt(np.maximum(0.0, size * size - along * along))
         shift, r = block.Z @ self.ball.centre, self.ball.radius
         middle = float(self.direction @ self.ball.centre)
@@ -102,6 +99,7 @@ class Node:
 
     slabs: tuple[Slab, ...]
     relaxation: Relaxation
+    sketch: Relaxation | None
     bound: float
     moments: Moments
 
@@ -123,16 +121,20 @@ class Part(Relaxation):
 
 def branch(
     relaxation: Relaxation,
+    sketch: Relaxation | None,
     moments: Moments,
     bound: float,
     target: float,
     nodes: int,
     deadline: Deadline,
 ) -> tuple[float, int]:
-    """Improve a bound until it meets a target; return it and the nodes that took."""
+    """Improve a bound until it meets a target; return it and the nodes that took.
+
+    With a sketch of the relaxation the moments of every node are sought in that.
+    """
     ball = Ball.of(relaxation.around)
     order, made = count(), 0
-    heap = [(-bound, next(order), Node((), relaxation, bound, moments))]
+    heap = [(-bound, next(order), Node((), relaxation, sketch, bound, moments))]
     while heap and -heap[0][0] > target and made < nodes and not deadline.over:
         node = heapq.heappop(heap)[2]
         for slabs, changed in _halves(node, ball):
@@ -164,17 +166,26 @@ def _child(
     node: Node, slabs: tuple[Slab, ...], changed: Slab, target: float, deadline: Deadline
 ) -> Node | None:
     """Bound one half of a node no worse than the whole; None if it is empty."""
-    narrow = node.relaxation.narrowed(changed)
-    if narrow is None:
+    part, sketch = _part(node.relaxation, slabs, changed), None
+    if part is None:
         return None
-    part = Part(narrow.below, narrow.above, narrow.limit, narrow.around, slabs)
+    if node.sketch is not None:
+        sketch = _part(node.sketch, slabs, changed)
     mean = node.moments.mean
     # From the model of the slab that is nearest to the mean of the whole.
     at = float(changed.direction @ mean)
     missing = float(np.clip(at, changed.low, changed.high)) - at
     start = mean + missing * solve_triangular(changed.ball.factor, changed.v, lower=True, trans="T")
-    found = tightened(part, start, target, deadline, ROUNDS)
-    return Node(slabs, part, min(node.bound, found.bound), found.moments)
+    found = sketch_tightened(part, sketch, start, target, deadline, ROUNDS)
+    return Node(slabs, part, sketch, min(node.bound, found.bound), found.moments)
+
+
+def _part(relaxation: Relaxation, slabs: tuple[Slab, ...], changed: Slab) -> Part | None:
+    """Return the relaxation of a part of what is between slabs; None if it is empty."""
+    narrow = relaxation.narrowed(changed)
+    if narrow is None:
+        return None
+    return Part(narrow.below, narrow.above, narrow.limit, narrow.around, slabs)
 
 
 def _largest_between(

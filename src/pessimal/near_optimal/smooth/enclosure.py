@@ -15,7 +15,13 @@ from pessimal.limits import Deadline
 from pessimal.losses import Squared
 from pessimal.near_optimal.smooth.members import useless
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
-from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
+from pessimal.near_optimal.smooth.ranges import (
+    Ellipsoids,
+    Supports,
+    exact,
+    guessed,
+    narrowed,
+)
 from pessimal.near_optimal.smooth.relaxation import Envelope, envelope
 from pessimal.near_optimal.smooth.rows import HeldRows, Rows
 from pessimal.near_optimal.smooth.training import Training, unpenalised
@@ -48,8 +54,13 @@ class Enclosure:
 
     @cached_property
     def _narrowed(self) -> tuple[Ellipsoids, tuple[Rows, ...]]:
-        training, first = self.training, Ellipsoids((self._first_region(),))
-        return narrowed(first, training.terms, training.fixed, training.u, self.outer)
+        training, around = self.training, Ellipsoids((self._first_region(),))
+        R = training.terms, training.fixed.curvature, training.u, training.optimum, self.outer
+        rows = training.problem.rows
+        smooth = training.objective.absolute is None
+        if training.terms and smooth and isinstance(rows, HeldRows) and rows.many:
+            return guessed(around, *R) or narrowed(around, *R)
+        return narrowed(around, *R)
 
     @cached_property
     def supports(self) -> Supports | None:

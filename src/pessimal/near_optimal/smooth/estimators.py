@@ -153,6 +153,7 @@ class TrainingProblem:
         The two classes, negative one first; None for regression.
     columns : tuple or None
         Names of the features, if they came with some.
+    n_rows : int
     """
 
     rows: Rows
@@ -162,6 +163,7 @@ class TrainingProblem:
     coordinates: Coordinates
     classes: tuple[Any, Any] | None
     columns: tuple[str, ...] | None
+    n_rows: int
 
     def require_columns(self, X: Any) -> None:
         """Refuse a data frame whose columns are not those of training."""
@@ -234,6 +236,7 @@ def training_problem(
         coordinates,
         classes,
         column_names(X),
+        summary.n_rows,
     )
 
 

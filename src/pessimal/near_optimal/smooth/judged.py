@@ -9,7 +9,7 @@ import numpy as np
 
 from pessimal.losses import SmoothLoss, Step
 from pessimal.near_optimal.smooth.counting import count_above
-from pessimal.near_optimal.smooth.objective import Function, Parabola
+from pessimal.near_optimal.smooth.objective import Function, MeanLoss, Parabola
 from pessimal.near_optimal.smooth.quadratic import Quadratic
 from pessimal.near_optimal.smooth.relaxation import Envelope, envelope
 from pessimal.near_optimal.smooth.rows import Block, Rows
@@ -31,6 +31,11 @@ class Judged:
             return self.mean.expansion(self.trained)
         return Envelope(((rows, partial(envelope, self.loss, 1.0, self.trained)),))
 
+    @property
+    def tangent(self) -> Quadratic | None:
+        """Value and slope at the trained model, if rows are passed over for them."""
+        return self.mean.tangent(self.trained) if isinstance(self.mean, MeanLoss) else None
+
     def by_ranges(self, rows: Rows) -> float:
         """Bound it as if every row could have its worst margin at once."""
         if isinstance(self.mean, Parabola):
@@ -51,6 +56,11 @@ class Counted:
         """Return what lies above it on rows with ranges."""
         count = partial(count_above, self.judge.threshold, self.side, self.trained)
         return Envelope(((rows, count),))
+
+    @property
+    def tangent(self) -> None:
+        """A count has none."""
+        return None
 
     def by_ranges(self, rows: Rows) -> float:
         """Bound it as if every row could be counted."""

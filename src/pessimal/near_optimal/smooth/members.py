@@ -209,7 +209,7 @@ class Sublevel:
         def excess(logarithm: float) -> float:
             if deadline.over:
                 raise _LateError
-            u = newton(Weighted(mean, float(np.exp(logarithm)), self.objective), inside[-1])
+            u, _ = newton(Weighted(mean, float(np.exp(logarithm)), self.objective), inside[-1])
             over = self.objective.value(u) - self.limit
             if over <= 0.0:
                 inside.append(u)

@@ -59,6 +59,10 @@ class MeanLoss:
         """Return the parabola that touches the mean loss at a model."""
         return self.rows.total(partial(_expansion, self.loss, u))
 
+    def tangent(self, u: Vector) -> Quadratic:
+        """Return value and slope at a model, which is much cheaper than a curvature."""
+        return self.rows.total(partial(_tangent, self.loss, u))
+
     @property
     def total_weight(self) -> float:
         """Return the sum of the weights of its rows."""
@@ -120,7 +124,7 @@ def mean_loss(rows: Rows, loss: SmoothLoss, near: Vector) -> MeanLoss | Parabola
 
 def moved(parabola: Parabola, rows: Rows, u: Vector) -> Parabola:
     """Return the parabola of the squares of rows with its digits around another model."""
-    there = rows.total(partial(_tangent, Squared(), u))
+    there = MeanLoss(rows, Squared()).tangent(u)
     return Parabola(u, replace(there, curvature=parabola.quadratic.curvature))
 
 
@@ -152,6 +156,12 @@ class Objective:
         smooth = self.smooth_at(u)
         return smooth if self.absolute is None else smooth + self.absolute.expansion(u)
 
+    def tangent(self, u: Vector) -> Quadratic:
+        """Return value and slope at a model, of a mean loss and the quadratic penalty."""
+        assert isinstance(self.mean, MeanLoss)
+        here, penalty = self.mean.tangent(u), self.penalty_at(u)
+        return replace(here + penalty, curvature=here.curvature)
+
     def smooth_at(self, u: Vector) -> Quadratic:
         """Return the parabola, at a model, of all but the absolute values."""
         return self.mean.expansion(u) + self.penalty_at(u)
@@ -167,25 +177,28 @@ class Objective:
         return Quadratic(0.5 * float(u @ pull), pull, self.penalty)
 
 
-def newton(function: Function, start: Vector) -> Vector:
-    """Minimise a convex function by damped Newton steps, to where rounding ends it."""
+def newton(function: Function, start: Vector) -> tuple[Vector, Quadratic]:
+    """Minimise a convex function by damped Newton steps, to where rounding ends it.
+
+    Return the point and the expansion there.
+    """
     u = start
     at = function.expansion(u)
     for _ in range(MOST_STEPS):
         if not certainly_positive(at.curvature):  # so far out that rounding leaves no curvature
-            return u
+            return u, at
         step = -solve(at.curvature, at.slope)
         decrement = -float(at.slope @ step)
         if decrement <= 1e-16 * max(1e-9, abs(at.value)):
-            return u
+            return u, at
         share = 1.0
         while not function.value(u + share * step) <= at.value - 0.25 * share * decrement:
             share *= 0.5
             if share < 1e-10:  # rounding: no step is better
-                return u
+                return u, at
         u = u + share * step
         at = function.expansion(u)
-    return u
+    return u, at
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.limits import Deadline
@@ -38,7 +38,10 @@ from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.problem import Matrix, Vector
 
 NARROWED = 0.1
-"""Ranges that all kept this close to their width are left as they are."""
+"""An ellipsoid that kept its size up to this share is left as it is."""
+
+SLACKS = (0.97, 0.8)
+"""Shares of its curvature with which an ellipsoid is tried."""
 
 ROUNDS = 30
 """Times an ellipsoid is narrowed at most; 3 to 10 are usual."""
@@ -79,6 +82,15 @@ class Ellipsoids:
         low, high = np.max([end[0] for end in ends], axis=0), np.min([e[1] for e in ends], axis=0)
         return np.minimum(0.0, low), np.maximum(0.0, high)
 
+    @property
+    def size(self) -> float:
+        """Return the geometric mean of the lengths of the axes of the last one."""
+        region = self.regions[-1]
+        factor = cholesky(region.curvature, lower=True)
+        pull = solve_triangular(factor, region.slope, lower=True)
+        radius2 = max(TINY, float(pull @ pull) - 2.0 * region.value)
+        return float(np.sqrt(radius2) * np.exp(-np.log(np.diag(factor)).mean()))
+
     def __call__(self, block: Block) -> Block:
         """Narrow the ranges of the rows of a block."""
         return block.within(*self.reach(block.Z))
@@ -87,43 +99,106 @@ class Ellipsoids:
 def narrowed(
     around: Ellipsoids,
     terms: Sequence[MeanLoss],
-    fixed: Quadratic,
+    fixed: Matrix,
     trained: Vector,
+    optimum: Quadratic,
     limit: float,
 ) -> tuple[Ellipsoids, tuple[Rows, ...]]:
     """Narrow ellipsoids around the set where a sum of terms and a quadratic is within a limit.
 
-    Return them and the rows of each term with the ranges they leave.
+    `fixed` is the curvature of the quadratic, `optimum` the expansion of the sum at the trained
+    model. Return the ellipsoids and the rows of each term with the ranges they leave.
     """
-    rows, wide = tuple(term.rows.map(around) for term in terms), np.inf
+    rows = tuple(term.rows.map(around) for term in terms)
     for _ in range(ROUNDS):
-        parts = [
-            of.total(partial(_below, term.loss, trained))
-            for term, of in zip(terms, rows, strict=True)
-        ]
-        below = reduce(operator.add, parts, fixed)
-        if not certainly_positive(below.curvature):  # over ranges this wide R is nearly linear
+        region = _region(terms, rows, fixed, trained, optimum, limit)
+        if region is None:
             break
-        region = replace(below, value=below.value - limit)
-        around = Ellipsoids((region,))
-        rows = tuple(of.map(around) for of in rows)
-        width = sum(of.total(_width) for of in rows)
-        if width >= (1.0 - NARROWED) * wide:
+        narrower = Ellipsoids((region,))
+        by = narrower.size / around.size
+        around, rows = narrower, tuple(of.map(narrower) for of in rows)
+        if by >= 1.0 - NARROWED:
             break
-        wide = width
     return around, rows
 
 
-def _below(loss: SmoothLoss, trained: Vector, block: Block) -> Quadratic:
-    """Return a parabola below the mean loss of rows, tangent at the trained model."""
-    margins = block.margins(trained)
-    least = loss.least_secant(margins, block.low, block.high)
-    slope = block.Z.T @ (block.weight * loss.slope(margins))
-    return Quadratic(loss.mean(margins, block.weight), slope, block.gram(least))
+def _region(
+    terms: Sequence[MeanLoss],
+    rows: Sequence[Rows],
+    fixed: Matrix,
+    trained: Vector,
+    optimum: Quadratic,
+    limit: float,
+) -> Quadratic | None:
+    """Return what holds the models of ranges that are within a limit, if that has an end.
+
+    It is a parabola below the sum over the ranges, tangent at the trained model.
+    """
+    parts = [
+        of.total(partial(_least_curvature, term.loss, trained))
+        for term, of in zip(terms, rows, strict=True)
+    ]
+    below = reduce(operator.add, parts, fixed)
+    if not certainly_positive(below):  # over ranges this wide R is nearly linear
+        return None
+    return Quadratic(optimum.value - limit, optimum.slope, below)
 
 
-def _width(block: Block) -> float:
-    return float(block.weight @ (block.high - block.low))
+def guessed(
+    first: Ellipsoids,
+    terms: Sequence[MeanLoss],
+    fixed: Matrix,
+    trained: Vector,
+    optimum: Quadratic,
+    limit: float,
+) -> tuple[Ellipsoids, tuple[Rows, ...]] | None:
+    """Find ellipsoids with some of many rows that hold the set by all of them.
+
+    Let E be any ellipsoid around the trained model, and below R, over the ranges that E leaves, a
+    parabola which is positive all over the boundary of E. No member is on that boundary, and
+    since the set is convex and the trained model is in it, none is beyond.
+    """
+    few = [_thinned(term) for term in terms]
+    hessian = reduce(operator.add, (term.expansion(trained).curvature for term in few), fixed)
+    if not certainly_positive(hessian):
+        return None
+    curvature = narrowed(first, few, fixed, trained, optimum, limit)[0].regions[-1].curvature
+    # What it is to the Hessian of the few, to the Hessian of all rows.
+    few_factor, factor = (cholesky(H, lower=True) for H in (hessian, optimum.curvature))
+    change = solve_triangular(few_factor, factor.T, lower=True, trans="T")
+    curvature = change.T @ curvature @ change
+    excess = limit - optimum.value
+    for slack in SLACKS:
+        E = Quadratic(-excess, np.zeros(len(trained)), slack * curvature)
+        around = Ellipsoids((E,))
+        rows = tuple(term.rows.map(around) for term in terms)
+        region = _region(terms, rows, fixed, trained, optimum, limit)
+        if region is not None and _inside(region, E):
+            narrower = Ellipsoids((region,))
+            rows = tuple(of.map(narrower) for of in rows)
+            if narrower.size >= (1.0 - NARROWED) * around.size:
+                return narrower, rows
+            return narrowed(narrower, terms, fixed, trained, optimum, limit)
+    return None
+
+
+def _thinned(term: MeanLoss) -> MeanLoss:
+    return replace(term, rows=term.rows.thinned()) if isinstance(term.rows, HeldRows) else term
+
+
+def _inside(region: Quadratic, other: Quadratic) -> bool:
+    """Return whether an ellipsoid is certainly inside of another one, around 0 without a slope."""
+    least = float(eigh(region.curvature, other.curvature, eigvals_only=True)[0])
+    factor = cholesky(region.curvature, lower=True)
+    pull = float(np.linalg.norm(solve_triangular(factor, region.slope, lower=True)))
+    # In the norm of its own curvature no point of the region is further from 0.
+    furthest = pull + np.sqrt(pull * pull - 2.0 * region.value)
+    return bool(furthest**2 * (1.0 + OUTWARDS) < -2.0 * other.value * least)
+
+
+def _least_curvature(loss: SmoothLoss, trained: Vector, block: Block) -> Matrix:
+    """Return the curvature of a parabola below the mean loss, tangent at the trained model."""
+    return block.gram(loss.least_secant(block.margins(trained), block.low, block.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +315,7 @@ class Supports:
 
         def excess(logarithm: float) -> float:
             tilted = Tilted(self.objective, float(np.exp(logarithm)) * z)
-            met.append(newton(tilted, self.trained + met[-1]) - self.trained)
+            met.append(newton(tilted, self.trained + met[-1])[0] - self.trained)
             return self.objective.value(self.trained + met[-1]) - self.limits[1]
 
         # What it would be if R were its parabola at the trained model.

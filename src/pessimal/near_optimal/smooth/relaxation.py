@@ -31,6 +31,15 @@ from pessimal.problem import Matrix, Vector
 ROUNDS = 100
 """Models that join the distribution at most."""
 
+FAR = 1e100
+"""A model further out than this is looked at here: squares would overflow."""
+
+SKETCH = 1000
+"""Rows of a sketch."""
+
+HASTY = 12
+"""Models that join the distribution of a sketch even if time is up."""
+
 PATIENCE = 15
 """Rounds without progress after which no more is expected."""
 
@@ -83,6 +92,27 @@ class Envelope:
         """Return the same with every block changed."""
         return replace(self, terms=tuple((rows.map(change), part) for rows, part in self.terms))
 
+    def sketched(self, tangent: Quadratic | None) -> Envelope:
+        """Return the same for some of many rows, around the trained model corrected by all."""
+        terms = tuple(
+            (rows.thinned(SKETCH) if isinstance(rows, HeldRows) else rows, part)
+            for rows, part in self.terms
+        )
+        few = replace(self, terms=terms)
+        if tangent is None:
+            return few
+        p = len(tangent.slope)
+        off = few.at(Moments.at(np.zeros(p)))
+        corrected = Quadratic(
+            tangent.value - off.value, tangent.slope - off.slope, np.zeros((p, p))
+        )
+        return replace(few, fixed=corrected if self.fixed is None else self.fixed + corrected)
+
+    @property
+    def many(self) -> bool:
+        """Whether some of its rows would do for a sketch."""
+        return any(isinstance(rows, HeldRows) and rows.many for rows, _ in self.terms)
+
     @property
     def empty(self) -> bool:
         """Whether some row has no range left."""
@@ -116,6 +146,19 @@ class Relaxation:
             return self.around, above
         return replace(below, value=below.value - self.limit), above
 
+    def sketched(self, training: Quadratic, judging: Quadratic | None) -> Relaxation | None:
+        """Return what bounds about as much with some of many rows, though for them alone.
+
+        Given are the expansions of the two functions at the trained model, where it is exact. What
+        it is good for are moments: those that serve some rows serve all.
+        """
+        below, above = (
+            f.sketched(at) if isinstance(f, Envelope) else f
+            for f, at in ((self.below, training), (self.above, judging))
+        )
+        many = any(isinstance(f, Envelope) and f.many for f in (self.below, self.above))
+        return replace(self, below=below, above=above) if many else None
+
     @property
     def in_memory(self) -> bool:
         """Whether passes over all rows are cheap."""
@@ -133,6 +176,7 @@ class Relaxation:
 
     def within(self, d: Vector) -> Vector:
         """Return a model, or the one on the way to it that an ellipsoid around the set allows."""
+        d = d / max(1.0, float(np.abs(d).max()) / FAR)
         value, slope = self.around.value, float(self.around.slope @ d)
         half = 0.5 * float(d @ self.around.curvature @ d)
         if value + slope + half <= 0.0:
@@ -151,12 +195,28 @@ class Bounded:
     models: list[Vector] = field(default_factory=list)
 
 
+def sketch_tightened(
+    relaxation: Relaxation,
+    sketch: Relaxation | None,
+    start: Vector,
+    target: float,
+    deadline: Deadline,
+    rounds: int = ROUNDS,
+) -> Bounded:
+    """Improve the bound; with a sketch, by the moments that are best for it."""
+    if sketch is None:
+        return tightened(relaxation, start, target, deadline, rounds)
+    found = tightened(sketch, start, target, deadline, rounds, HASTY)
+    return replace(found, bound=relaxation.at(found.moments).bound)
+
+
 def tightened(
     relaxation: Relaxation,
     start: Vector,
     target: float,
     deadline: Deadline,
     rounds: int = ROUNDS,
+    least: int = 1,
 ) -> Bounded:
     """Improve the bound from a single model on, until it meets a target or hardly falls."""
     moments = Moments.at(start)
@@ -168,7 +228,7 @@ def tightened(
         if found.bound < best.bound:
             best.bound, best.moments = found.bound, moments
         best.rounds, best.models = k + 1, [*best.models, found.point]
-        if best.bound <= target or idle > PATIENCE or deadline.over:
+        if best.bound <= target or idle > PATIENCE or (k + 1 >= least and deadline.over):
             break
         moments = moments.joined(relaxation.within(found.point), 2.0 / (k + 3.0))
     return best

@@ -79,12 +79,14 @@ class SmoothSet(NearOptimalSet):
     @property
     def outer_limit(self) -> float:
         """No member has a larger computed training objective."""
-        return self.budget.limit(self.trained.value) * (1.0 + ROUNDING) + self._training.rounded_off
+        limit = self.budget.limit(self.trained.value)
+        return limit * (1.0 + self._training.rounding(limit)) + self._training.rounded_off
 
     @property
     def inner_limit(self) -> float:
         """Every model with no larger computed training objective is a member."""
-        return self.budget.limit(self.trained.lower_bound) * (1.0 - ROUNDING)
+        limit = self.budget.limit(self.trained.lower_bound)
+        return limit * (1.0 - self._training.rounding(limit))
 
     def train_loss(self, model: Linear) -> float:
         """Return what training minimises, penalty included."""

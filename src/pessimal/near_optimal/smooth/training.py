@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
 
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.losses import Absolute, Squared
@@ -21,18 +22,35 @@ from pessimal.near_optimal.smooth.objective import (
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
+from pessimal.near_optimal.smooth.quadratic import (
+    Quadratic,
+    certainly_positive,
+    lengths,
+    whitened,
+)
 from pessimal.near_optimal.smooth.rows import Block, HeldRows
 from pessimal.problem import Matrix, Vector
 
 ROUNDING = 1e-12
-"""How far, relatively, a computed objective may be from the true one."""
+"""How far, relatively, a computed objective may be from the true one, where no more is known."""
+
+UNIT, DEVIATIONS = 0.5 * float(np.finfo(float).eps), 10.0
+"""Largest relative error of one operation; errors of n of them add up to √n, so many times."""
 
 STALLED = 1e-6
 """Share of the training objective that training may have left: with more there are no members."""
 
-FIRST, FEW = 5000, 4
-"""Rows with which training begins where there are so many times as many."""
+OUTWARDS = 1e-9
+"""Share by which a largest length is rounded up."""
+
+LEFT = 1e-16
+"""Share of the objective that a step must promise to be worth a pass."""
+
+MOST_CHORDS = 10
+"""Steps with the Hessian of another model."""
+
+CLOSER = 0.1
+"""A step with the Hessian of another model that comes no closer than this is the last one."""
 
 CORNER = 1e-10
 """Share of the training objective by which absolute values are rounded off."""
@@ -66,16 +84,16 @@ class Training:
 
     def __init__(self, problem: TrainingProblem) -> None:
         self.problem = problem
-        self.objective, self.u = _minimised(problem)
-        self.optimum = self.objective.expansion(self.u)
+        self.objective, self.u, optimum = _minimised(problem)
+        self.optimum = self.objective.expansion(self.u) if optimum is None else optimum
         sharp = self.objective.absolute is not None
         self.smooth = self.objective.smooth_at(self.u) if sharp else self.optimum
         if not certainly_positive(self.smooth.curvature):
             raise flat()
         self.value = self.optimum.value
-        gain = self._still_to_gain() + self.rounded_off
-        self.least = max(0.0, self.value * (1.0 - ROUNDING) - gain)
-        if self.least < self.value * (1.0 - STALLED):
+        gain, rounding = self._still_to_gain() + self.rounded_off, self.rounding(self.value)
+        self.least = max(0.0, self.value * (1.0 - rounding) - gain)
+        if gain > max(STALLED, rounding) * self.value:
             raise SolverError(
                 f"training stalled: the least objective is between {self.least:.6g} and "
                 f"{self.value:.6g}; leave out columns that nearly depend on each other, or raise "
@@ -96,6 +114,26 @@ class Training:
             return 0.0
         assert isinstance(absolute.loss, Absolute)
         return absolute.total_weight * absolute.loss.rounding
+
+    def rounding(self, limit: float) -> float:
+        """Bound the relative error of computed objectives of models up to a limit.
+
+        A mean of squares is known by its Gram matrix, from which follow the sizes of what a
+        residual is a difference of, and so its error η: that of the mean is at most
+        ``2η·√mean + η²``, and that of the sum of n terms √n units, but for a chance of e⁻⁵⁰
+        (Higham and Mary 2019).
+        """
+        mean, p = self.objective.mean, len(self.u)
+        if not isinstance(mean, Parabola) or self.value <= 0.0:
+            return ROUNDING
+        inverse = np.diag(solve(self.smooth.curvature, np.eye(p)))
+        spread = np.sqrt(2.0 * max(0.0, limit - self.value) * np.maximum(0.0, inverse))
+        sizes = np.sqrt(0.5 * np.diag(mean.quadratic.curvature))
+        of_targets = np.sqrt(max(0.0, mean.value(np.zeros(p))))
+        error = UNIT * (p + 4) * (float((np.abs(self.u) + spread) @ sizes) + of_targets)
+        error /= np.sqrt(self.value)
+        of_sum = UNIT * DEVIATIONS * np.sqrt(self.problem.n_rows + p + 4)
+        return float(of_sum + 2.0 * error + error * error)
 
     @property
     def terms(self) -> list[MeanLoss]:
@@ -130,9 +168,7 @@ class Training:
 
 
 def _lever(factor: Matrix, block: Block) -> float:
-    return float(
-        np.linalg.norm(solve_triangular(factor, block.Z.T, lower=True), axis=0).max(initial=0.0)
-    )
+    return float(lengths(whitened(block.Z, factor)).max(initial=0.0)) * (1.0 + OUTWARDS)
 
 
 def unpenalised() -> InvalidInputError:
@@ -143,24 +179,22 @@ def unpenalised() -> InvalidInputError:
     )
 
 
-def _minimised(problem: TrainingProblem) -> tuple[Objective, Vector]:
-    """Minimise what training minimises; return that and the model."""
+def _minimised(problem: TrainingProblem) -> tuple[Objective, Vector, Quadratic | None]:
+    """Minimise what training minimises; return that, the model, and its expansion if known."""
     rows, loss, l1 = problem.rows, problem.loss, problem.l1
     u = np.zeros(len(problem.penalty))
     mean = mean_loss(rows, loss, u)
+    if isinstance(mean, MeanLoss) and isinstance(rows, HeldRows) and rows.many:
+        # A step costs a pass over all rows: the way to where they end is found with some.
+        u = _begun(Objective(mean, problem.penalty), rows, l1)
 
     def minimised(mean: MeanLoss | Parabola, u: Vector) -> Vector:
         smooth = Objective(mean, problem.penalty)
-        return proximal_newton(smooth, l1, u) if l1.any() else newton(smooth, u)
+        return proximal_newton(smooth, l1, u) if l1.any() else newton(smooth, u)[0]
 
-    if isinstance(mean, MeanLoss) and isinstance(rows, HeldRows) and rows.n_rows > FEW * FIRST:
-        # A step costs a pass over all rows: the way to where they end is found with some.
-        try:
-            start = minimised(MeanLoss(rows.thinned(rows.n_rows // FIRST), loss), u)
-        except SolverError:  # only the rows left out tell some columns apart
-            start = u
-        if _near_optimum(Objective(mean, problem.penalty), l1, start):
-            u = start
+    if isinstance(mean, MeanLoss) and not l1.any():
+        smooth = Objective(mean, problem.penalty)
+        return smooth, *newton(smooth, u)
     u = minimised(mean, u)
     if isinstance(mean, Parabola):  # its digits are best around the point where it is used
         mean = moved(mean, rows, u)
@@ -168,7 +202,7 @@ def _minimised(problem: TrainingProblem) -> tuple[Objective, Vector]:
         mean = moved(mean, rows, u)
     smooth = Objective(mean, problem.penalty)
     if not l1.any():
-        return smooth, u
+        return smooth, u, None
     at = smooth.expansion(u)
     rounding = max(CORNER * (at.value + float(l1 @ np.abs(u))) / float(l1.sum()), LEAST_CORNER)
     penalised = np.flatnonzero(l1)
@@ -179,18 +213,54 @@ def _minimised(problem: TrainingProblem) -> tuple[Objective, Vector]:
     zero = np.abs(u[penalised]) <= NEXT_TO_0 * rounding
     u = u.copy()  # the parabola's origin stays where its digits are
     u[penalised[zero]] = (rounding * slope / np.sqrt(1.0 - np.square(slope)))[zero]
-    return Objective(mean, problem.penalty, MeanLoss(HeldRows([block]), Absolute(rounding))), u
+    absolute = MeanLoss(HeldRows([block]), Absolute(rounding))
+    return Objective(mean, problem.penalty, absolute), u, None
 
 
-def _near_optimum(smooth: Objective, l1: Vector, u: Vector) -> bool:
+def _begun(smooth: Objective, rows: HeldRows, l1: Vector) -> Vector:
+    """Return a model near the optimum of many rows, found with few passes over all of them."""
+    assert isinstance(smooth.mean, MeanLoss)
+    u = np.zeros(len(smooth.penalty))
+    few = replace(smooth, mean=MeanLoss(rows.thinned(), smooth.mean.loss))
+    try:
+        start = proximal_newton(few, l1, u) if l1.any() else newton(few, u)[0]
+    except SolverError:  # only the rows left out tell some columns apart
+        return u
+    curvature = few.expansion(start).curvature
+    if not _near_optimum(smooth.tangent(start), curvature, l1, start):
+        return u
+    if l1.any():
+        return start
+    # With the Hessian of some rows, then with that of all where it leads, as long as they serve.
+    u = _chords(smooth, start, curvature, 1)
+    return _chords(smooth, u, smooth.expansion(u).curvature, MOST_CHORDS)
+
+
+def _chords(smooth: Objective, u: Vector, curvature: Matrix, steps: int) -> Vector:
+    """Take Newton's steps with the same Hessian for all, so that each costs a gradient."""
+    if not certainly_positive(curvature):
+        return u
+    at, before = smooth.tangent(u), np.inf
+    for _ in range(steps):
+        step = -solve(curvature, at.slope)
+        decrement = -float(at.slope @ step)
+        if decrement <= LEFT * at.value or decrement > CLOSER * before:
+            break
+        there = smooth.tangent(u + step)
+        if not there.value < at.value:
+            break
+        u, at, before = u + step, there, decrement
+    return u
+
+
+def _near_optimum(at: Quadratic, curvature: Matrix, l1: Vector, u: Vector) -> bool:
     """Return whether a Newton step from a model promises no more than there is to gain.
 
     Where few rows had no point of a rare class, what minimised them lies far out, and the loss of
     all rows is flat there.
     """
-    at = smooth.expansion(u)
-    if not certainly_positive(at.curvature):
+    if not certainly_positive(curvature):
         return False
     free = np.sign(at.slope) * np.maximum(np.abs(at.slope) - l1, 0.0)
     slope = np.where(u == 0.0, free, at.slope + l1 * np.sign(u))
-    return float(slope @ solve(at.curvature, slope)) <= at.value + float(l1 @ np.abs(u))
+    return float(slope @ solve(curvature, slope)) <= at.value + float(l1 @ np.abs(u))

@@ -8,7 +8,7 @@ from pessimal.limits import Deadline
 from pessimal.near_optimal.smooth.branching import branch
 from pessimal.near_optimal.smooth.enclosure import Enclosure
 from pessimal.near_optimal.smooth.judged import Counted, Judged
-from pessimal.near_optimal.smooth.relaxation import ROUNDS, Relaxation, tightened
+from pessimal.near_optimal.smooth.relaxation import ROUNDS, Relaxation, sketch_tightened
 from pessimal.problem import Vector
 
 GAP = 1e-6
@@ -38,14 +38,17 @@ def bounded(
         relaxation = Relaxation(
             enclosure.below(terms), judged.above(rows), enclosure.outer, around.regions[-1]
         )
+        sketch = relaxation.sketched(training.optimum, judged.tangent)
         # First the certificate of the worst member alone, then all moments with the ranges at
-        # hand, then with exact ones.
-        rounds = 1 if step == 0 else ROUNDS
+        # hand, then with exact ones; of many rows some lead to the moments at once.
+        rounds = 1 if step == 0 and sketch is None else ROUNDS
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
-            found = tightened(relaxation, u - training.u, target, deadline, rounds)
+            found = sketch_tightened(relaxation, sketch, u - training.u, target, deadline, rounds)
         bound = min(bound, found.bound)
         if bound <= target or deadline.over:
             return bound, []
+        if sketch is not None:
+            break
         if step == 1:
             part = deadline.share(0.5)
             terms = tuple(enclosure.exact_rows(of, part) for of in terms)
@@ -54,6 +57,6 @@ def bounded(
     divisible = relaxation.in_memory and training.value < enclosure.inner
     if divisible and nodes:
         with np.errstate(over="ignore", invalid="ignore"):
-            branched, _ = branch(relaxation, found.moments, bound, target, nodes, deadline)
+            branched, _ = branch(relaxation, sketch, found.moments, bound, target, nodes, deadline)
         bound = min(bound, branched)
     return bound, [training.u + d for d in found.models[-STARTS:]]
