@@ -24,7 +24,7 @@ from pessimal.near_optimal.polyhedral.program import (
     best_intercept,
     coarse_ranges,
     merged,
-    near_optimal_program,
+    near_optimal_programs,
     training_program,
 )
 from pessimal.near_optimal.polyhedral.tree import LossTree
@@ -85,12 +85,13 @@ class WorstCases:
         self._watch = Watch()
         self._balanced = balanced.problem
         self._training: dict[float, Simplex] = {}
-        self._models = near_optimal_program(balanced.problem, budget, rows, self._watch)
+        programs = near_optimal_programs(balanced.problem, budget, rows, self._watch)
+        self._models, self._forms = programs
         # Counts of points that all weigh the same differ by whole points.
         same = np.ptp(problem.val_weight) <= CUTOFF / problem.n_val**2
         step = 1.0 / problem.n_val if loss.counts and same else 0.0
         self._loss = loss
-        self._tree = LossTree(self._models, weight, loss.threshold, loss.counts, step)
+        self._tree = LossTree(*programs, weight, loss.threshold, loss.counts, step)
 
     def train(self, box: Vector) -> Training:
         """Least training loss in a box; a small one is minimised again in its own unit."""
@@ -203,7 +204,8 @@ class WorstCases:
 
     def _move_to(self, box: Vector, limit: float, inner: Vector) -> None:
         scaled = np.append(self._factor * inner[:-1], inner[-1])
-        self._models.move_to(self._factor * box, limit, self.problem.loss_unit(limit), scaled)
+        for models in (self._models, self._forms):
+            models.move_to(self._factor * box, limit, self.problem.loss_unit(limit), scaled)
 
     def _in_box(self, u: Vector, box: Vector) -> Vector:
         """In the units of the problem, and without what rounding adds to the box."""

@@ -116,6 +116,13 @@ class Models(Simplex):
         self.reprice(False)
         return self.optimise(INF)
 
+    def minimise(self, A: Matrix, row: int, sign: float) -> int:
+        """Minimise ``sign·A[row]·u``, which costs less where the program has few rows of its own."""
+        for j in range(self.q):
+            self.charge(j, sign * A[row, j], sign * A[row, j], 0.0)
+        self.reprice(False)
+        return self.optimise(INF)
+
     def optimise(self, cutoff: float) -> int:
         """Solve and cut until the optimum trains within the limit; see `Simplex.solve`.
 
@@ -162,6 +169,7 @@ class Models(Simplex):
         # A cut in force is met to within LP_FEASIBILITY; asking for no more would add it again.
         most = self.limit + 2.0 * LP_FEASIBILITY * self.unit
         self.share = 1.0
+        last = 1.0
         total = 0.0
         for step in range(MOST_STEPS):
             loss = 0.0
@@ -179,14 +187,14 @@ class Models(Simplex):
                     return False
                 break
             total = weight
-            for j in range(self.q):
-                self.normal[j] = 0.0
-            for i in range(self.n_train):
-                change = self.margin[i] - self.inner_margin[i]
-                if self.inner_margin[i] + self.share * change < 1.0:
-                    for j in range(self.q):
-                        self.normal[j] += self.train_weight[i] * self.train_rows[i, j]
+            last = self.share
             self.share = max(0.0, self.share - (loss - self.limit) / rate) if rate > 0.0 else 0.0
+        for j in range(self.q):
+            self.normal[j] = 0.0
+        for i in range(self.n_train):
+            if self.inner_margin[i] + last * (self.margin[i] - self.inner_margin[i]) < 1.0:
+                for j in range(self.q):
+                    self.normal[j] += self.train_weight[i] * self.train_rows[i, j]
         c = self.loosest_cut()
         for j in range(self.q):
             self.normal[j] /= self.unit

@@ -29,6 +29,9 @@ from pessimal.problem import (
 SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
 
+MORE_CUTS = 30
+"""The same where rows are few, so that cuts cost less than finding them again."""
+
 
 def training_program(problem: TuningProblem, budget: Budget, unit: float, watch: Watch) -> Simplex:
     """Minimise the training loss in a unit: rows are the margins of T, with a kink at 1."""
@@ -49,29 +52,39 @@ def training_program(problem: TuningProblem, budget: Budget, unit: float, watch:
     )
 
 
-def near_optimal_program(
+def near_optimal_programs(
     problem: TuningProblem, budget: Budget, val_rows: Matrix, watch: Watch
-) -> Models:
-    """Rows are margins of V, then room for cuts and an objective cut."""
+) -> tuple[Models, Models]:
+    """Return the set twice: with the margins of V as rows, and in few rows.
+
+    Both have room for cuts; the second, of which only linear functions of u are asked, for more of
+    them and for an objective cut.
+    """
     q = val_rows.shape[1]
     low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
     b_limit = max(-low, high)
     val_reach = np.abs(val_rows[:, :-1]) @ problem.upper + b_limit
-    n_cuts = q + SPARE_CUTS
     train_reach = float(problem.train_weight @ np.abs(problem.X_train) @ problem.upper) + b_limit
-    local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
-    size = q + len(val_rows) + len(local_reach)
-    program = KinkedProgram(
-        A=np.vstack([val_rows, np.zeros((len(local_reach), q))]),
-        low=np.concatenate([-problem.upper, [low], -val_reach, -local_reach]),
-        high=np.concatenate([problem.upper, [high], val_reach, local_reach]),
-        slope_left=np.zeros(size),
-        slope_right=np.zeros(size),
-        kink=np.zeros(size),
-        n_local=len(local_reach),
+    train = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)[:2]
+
+    def program(rows: Matrix, reach: Vector, n_cuts: int) -> Models:
+        local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
+        size = q + len(rows) + len(local_reach)
+        kinked = KinkedProgram(
+            A=np.vstack([rows, np.zeros((len(local_reach), q))]),
+            low=np.concatenate([-problem.upper, [low], -reach, -local_reach]),
+            high=np.concatenate([problem.upper, [high], reach, local_reach]),
+            slope_left=np.zeros(size),
+            slope_right=np.zeros(size),
+            kink=np.zeros(size),
+            n_local=len(local_reach),
+        )
+        return Models(kinked, *train, watch)
+
+    return (
+        program(val_rows, val_reach, q + SPARE_CUTS),
+        program(val_rows[:0], val_reach[:0], q + MORE_CUTS),
     )
-    rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
-    return Models(program, rows, weight, watch)
 
 
 def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.intp]]:

@@ -7,14 +7,14 @@ cdef Py_ssize_t MOST_SHRINKS
 
 
 cdef class LossTree:
-    cdef readonly Models models
+    cdef readonly Models models, forms
     cdef readonly double best, enough, closed_bound, widest, promising, constant
     cdef readonly double threshold, step, least_gain
     cdef readonly bint counts
     cdef readonly Py_ssize_t nodes, depth, shrinks, point
     cdef bint waiting
     cdef const double[::1] weight
-    cdef double[::1] u, cost, low, high, inner_margin, bound
+    cdef double[::1] u, cost, low, high, inner_margin, margin, bound
     cdef Py_ssize_t[::1] split, below_first, begun
 
     cpdef void start(self, double enough)
@@ -31,11 +31,14 @@ cdef class LossTree:
     @cython.locals(loss=double)
     cdef bint find_range(self, Py_ssize_t k)
     cdef void keep_ranges(self)
-    @cython.locals(total=double, margin=double)
     cdef double evaluate(self, double share)
-    @cython.locals(loss=double, grown=double, active_below=double)
-    cdef void ascend(self)
-    @cython.locals(parent=double, bound=double)
+    @cython.locals(total=double)
+    cdef double evaluate_end(self)
+    @cython.locals(total=double)
+    cdef double judge(self, Models found, double share)
+    @cython.locals(loss=double, active_below=double)
+    cdef void ascend(self, double grown)
+    @cython.locals(parent=double, bound=double, loss=double)
     cdef void examine(self)
     @cython.locals(at=double, low=double, high=double, weight=double, fall=double, slope=double)
     cdef void charge_envelopes(self)

@@ -42,10 +42,17 @@ class LossTree:
     """
 
     def __init__(
-        self, models: Models, weight: Vector, threshold: float, counts: bool, step: float
+        self,
+        models: Models,
+        forms: Models,
+        weight: Vector,
+        threshold: float,
+        counts: bool,
+        step: float,
     ) -> None:
         n = models.n_val
         self.models = models
+        self.forms = forms  # the same set without rows for V, which finds ranges sooner
         self.weight = weight
         self.threshold = threshold
         self.counts = counts
@@ -67,6 +74,7 @@ class LossTree:
         self.low = np.zeros(n)
         self.high = np.zeros(n)
         self.inner_margin = np.zeros(n)
+        self.margin = np.zeros(n)  # of the model judged last
         # The open levels: which point is split, its range, the bound, and how many of its two
         # children have begun, the lower side first or last. One more node may wait below them.
         self.waiting = False
@@ -105,7 +113,7 @@ class LossTree:
             self.point += 1
             if not self.waiting:  # no model is left that loses more
                 self.closed_bound = max(self.closed_bound, self.best + LP_FEASIBILITY)
-                models.drop_objective_cut()
+                self.forms.drop_objective_cut()
             return self.waiting
         before = self.widest
         self.keep_ranges()
@@ -116,7 +124,7 @@ class LossTree:
             or self.widest == 0.0
             or (self.shrinks > 0 and self.widest > ENOUGH_SHRUNK * before)
         ):
-            models.drop_objective_cut()
+            self.forms.drop_objective_cut()
             return False
         self.exclude_smaller_losses()
         self.shrinks += 1
@@ -130,21 +138,22 @@ class LossTree:
             self.low[k] = max(self.low[k], low[k])
             self.high[k] = min(self.high[k], high[k])
         self.keep_ranges()
-        self.models.drop_objective_cut()
+        self.forms.drop_objective_cut()
 
     def exclude_smaller_losses(self) -> None:
         """Ask of the models that the sum of chords reach the largest loss met."""
         models = self.models
+        forms = self.forms
         self.charge_envelopes()
         at = 0.0
         for j in range(models.q):
-            models.normal[j] = 0.0
+            forms.normal[j] = 0.0
         for k in range(models.n_val):
             slope = models.slope_left[models.q + k]
             at += slope * models.kink[models.q + k]
             for j in range(models.q):
-                models.normal[j] += slope * models.A[k, j]
-        models.add_objective_cut(at - self.best)
+                forms.normal[j] += slope * models.A[k, j]
+        forms.add_objective_cut(at - self.best)
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
@@ -181,27 +190,25 @@ class LossTree:
 
     def find_range(self, k: int) -> bool:
         """Find the range of the margin of point `k`; return whether there is any model."""
-        models = self.models
+        forms = self.forms
         for side in range(2):
             # A margin on one side of its breakpoint has an envelope that is exact.
             if self.low[k] >= self.threshold or self.high[k] <= self.threshold:
                 continue
-            self.cost[k] = 1.0 if side == 0 else -1.0
-            status = models.optimise_active_set(self.cost)
-            self.cost[k] = 0.0
+            status = forms.minimise(self.models.A, k, 1.0 if side == 0 else -1.0)
             if status == INFEASIBLE:
                 if self.shrinks > 0:
                     return False
                 continue  # rounding: `inner` is in the set
-            # The objective, ±(margin − 1), is a bound whatever became of the point.
+            # The objective, ±margin, is a bound whatever became of the point.
             if side == 0:
-                self.low[k] = max(self.low[k], 1.0 + models.objective)
+                self.low[k] = max(self.low[k], forms.objective)
             else:
-                self.high[k] = min(self.high[k], 1.0 - models.objective)
-            loss = self.evaluate(models.share)
+                self.high[k] = min(self.high[k], -forms.objective)
+            loss = self.evaluate_end()
             if loss > self.promising and status == OPTIMAL:
                 self.promising = loss
-                self.ascend()
+                self.ascend(loss)
         return True
 
     def keep_ranges(self) -> None:
@@ -220,41 +227,50 @@ class LossTree:
                 )
 
     def evaluate(self, share: float) -> float:
-        """Return the loss of the model this far from the inner one to the optimum at hand.
-
-        The model is kept if it is the worst so far.
-        """
+        """Return the loss of the model this far from the inner one to the optimum at hand."""
         models = self.models
-        total = 0.0
         for k in range(models.n_val):
-            margin = self.inner_margin[k]
-            margin += share * (models.z[models.q + k] - margin)
-            total += self.loss(k, margin)
+            self.margin[k] = self.inner_margin[k]
+            self.margin[k] += share * (models.z[models.q + k] - self.inner_margin[k])
+        return self.judge(models, share)
+
+    def evaluate_end(self) -> float:
+        """Return the loss of the model at the end of a range."""
+        forms = self.forms
+        for k in range(self.models.n_val):
+            total = 0.0
+            for j in range(forms.q):
+                total += self.models.A[k, j] * forms.z[j]
+            self.margin[k] = self.inner_margin[k]
+            self.margin[k] += forms.share * (total - self.inner_margin[k])
+        return self.judge(forms, forms.share)
+
+    def judge(self, found: Models, share: float) -> float:
+        """Return the loss at the margins; the model is kept if it is the worst so far."""
+        total = 0.0
+        for k in range(self.models.n_val):
+            total += self.loss(k, self.margin[k])
         if total > self.best:
             self.best = total
-            for j in range(models.q):
-                self.u[j] = models.inner[j] + share * (models.z[j] - models.inner[j])
+            for j in range(found.q):
+                self.u[j] = found.inner[j] + share * (found.z[j] - found.inner[j])
         return total
 
-    def ascend(self) -> None:
-        """Hold the active hinges, solve the linear program, repeat while the loss grows.
+    def ascend(self, grown: float) -> None:
+        """Hold the active hinges, solve the linear program, repeat while the loss has grown.
 
         Counts climb along the hinges that begin one unit above their threshold.
         """
         models = self.models
         active_below = self.threshold + 1.0 if self.counts else self.threshold
         loss = -INF
-        grown = self.evaluate(models.share)
         while grown > loss + CUTOFF:
             loss = grown
             for k in range(models.n_val):
-                active = models.z[models.q + k] < active_below
-                self.cost[k] = self.weight[k] if active else 0.0
+                self.cost[k] = self.weight[k] if self.margin[k] < active_below else 0.0
             if models.optimise_active_set(self.cost) != OPTIMAL:
                 break
             grown = self.evaluate(models.share)
-        for k in range(models.n_val):
-            self.cost[k] = 0.0
 
     def examine(self) -> None:
         """Bound the loss in the current node; open a level if it may exceed the largest met."""
@@ -271,8 +287,10 @@ class LossTree:
             self.below_first[self.depth] = models.z[models.q + k] < self.threshold
             self.begun[self.depth] = 0
             self.bound[self.depth] = bound
-        if status != CUT_OFF and self.evaluate(models.share) > PROMISING * self.best:
-            self.ascend()
+        if status != CUT_OFF:
+            loss = self.evaluate(models.share)
+            if loss > PROMISING * self.best:
+                self.ascend(loss)
         if k >= 0 and status == OPTIMAL and bound > self.best + self.least_gain:
             self.depth += 1
         else:
