@@ -279,11 +279,16 @@ def near_optimal_set(
     >>> worst.proved, round(worst.value, 4)
     (True, 0.8143)
     """
+    return kind_of(estimator).of(estimator, X, y, Budget(epsilon, delta), sample_weight)
+
+
+def kind_of(estimator: Any) -> type[NearOptimalSet]:
+    """Return the kind of set that accepts an estimator."""
     for module in KINDS:
         importlib.import_module(module)
     for kind in sorted(NearOptimalSet.kinds, key=_place, reverse=True):
         if kind.accepts(estimator):
-            return kind.of(estimator, X, y, Budget(epsilon, delta), sample_weight)
+            return kind
     raise InvalidInputError(
         f"estimator is a {type(estimator).__name__}, for which no kind of near-optimal set is "
         "known; pass a classifier or regressor of scikit-learn, or define a subclass of "

@@ -33,7 +33,7 @@ from pessimal.near_optimal.base import (
     read_size,
 )
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
-from pessimal.near_optimal.retrained.judging import losses, own_loss
+from pessimal.near_optimal.retrained.judging import losses, own_loss, require_known
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.refitting import Extra, Refitting
 from pessimal.problem import Budget, Vector
@@ -341,13 +341,7 @@ class RetrainedSet(NearOptimalSet):
     def _labels(self, y: Any) -> Any:
         y = np.asarray(y)
         if is_classifier(self.refitting.estimator):
-            classes = self.met[0].model.classes_
-            for label in np.unique(y):
-                if label not in classes:
-                    raise InvalidInputError(
-                        f"y has the label {label!r}, which training has not; pass labels of "
-                        "training"
-                    )
+            require_known(y, self.met[0].model.classes_)
         return y
 
 
