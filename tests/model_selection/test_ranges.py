@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import KFold, PredefinedSplit
@@ -136,15 +137,14 @@ def test_what_has_no_such_penalty_is_refused_by_name() -> None:
     ):
         with pytest.raises(InvalidInputError, match=message):
             PessimisticSearchCV(estimator, grid).fit(X, y)
-    for options, message in (
-        ({"scoring": "accuracy"}, "with a Range pass a smooth one"),
-        ({"criterion": "found"}, "criterion is 'found'"),
-    ):
-        with pytest.raises(InvalidInputError, match=message):
-            PessimisticSearchCV(LogisticRegression(), {"C": Range(0.1, 1.0)}, **options).fit(X, y)
+    search = PessimisticSearchCV(LogisticRegression(), {"C": Range(0.1, 1.0)})
+    with pytest.raises(InvalidInputError, match="with a Range pass a smooth one"):
+        clone(search).set_params(scoring="accuracy").fit(X, y)
+    with pytest.raises(InvalidInputError, match="criterion is 'found'"):
+        clone(search).set_params(criterion="found").fit(X, y)
     three = np.arange(len(y)) % 3
     with pytest.raises(InvalidInputError, match="nothing is proved of"):
-        PessimisticSearchCV(LogisticRegression(), {"C": Range(0.1, 1.0)}).fit(X, three)
+        search.fit(X, three)
     for low, high in ((2.0, 1.0), (-1.0, 1.0), (1.0, np.inf), ("1", 2.0)):
         with pytest.raises(InvalidInputError, match="low="):
             Range(low, high)  # type: ignore[arg-type]

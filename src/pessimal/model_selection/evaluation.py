@@ -41,6 +41,8 @@ class Evaluation:
     worst : Worst
     ends : dict
         By candidate and fold.
+    hopeless : set
+        Candidates for which there is no hope of sharp bounds.
     stopped : str
         What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
     """
@@ -54,6 +56,7 @@ class Evaluation:
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     worst: Worst = field(init=False)
     ends: dict[tuple[int, int], End | None] = field(default_factory=dict)
+    hopeless: set[int] = field(default_factory=set)
     stopped: str = ""
 
     def __post_init__(self) -> None:
@@ -95,8 +98,8 @@ class Evaluation:
 
         No bound is better than what was found. So a candidate that was found to be worse than the
         bound of another, or better by a gap that does not matter, is out, and its bound may stay
-        coarse. If candidates are `alike`, one is also out if no more was found of it than of
-        another that has its best bound: its own would hardly be better.
+        coarse. So is one if no more was found of it than of another for which there is no hope of
+        a sharp bound, or, if candidates are `alike`, than of another that has its best bound.
         """
         known = self.worst
         places = [(c, k) for c, k in np.argwhere(known.open() & ~known.sharp).tolist()]
@@ -104,9 +107,12 @@ class Evaluation:
 
         def is_out(c: int) -> bool:
             best = np.nanmax(known.scores())
+            if c in self.hopeless:
+                return True
+            others = [*self.hopeless]
             if alike:
-                others = known.sharp.all(axis=1) & (np.arange(len(known.sharp)) != c)
-                best = np.nanmax(known.found[others].mean(axis=1), initial=best)
+                others += [o for o in np.flatnonzero(known.sharp.all(axis=1)).tolist() if o != c]
+            best = np.nanmax(known.found[others].mean(axis=1), initial=best)
             at_best = np.where(known.open()[c] & ~known.sharp[c], known.found[c], known.bound[c])
             return bool(at_best.mean() <= best + max(slack(best), gap * abs(best)))
 
@@ -182,6 +188,8 @@ class Evaluation:
                 if not is_out(c):
                     self.worst.set(c, k, found)
                     self.worst.sharp[c, k] = True
+                    if found.hopeless:
+                        self.hopeless.add(c)
                     if found.cut:
                         self.stopped = self.stopped or "time_limit"
         except KeyboardInterrupt:

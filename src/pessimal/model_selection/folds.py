@@ -22,6 +22,9 @@ from pessimal.near_optimal.retrained.judging import own_loss
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
+HOPELESS = 0.05
+"""Share of the loss that a bound may be off before branching; a few nodes do not close more."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -37,6 +40,8 @@ class Found:
         Whether equally good models were looked for; otherwise `found` is that of the fit itself.
     cut : bool
         Whether time cut the search for refits.
+    hopeless : bool
+        Whether the bound stays so far from what was found that it will decide nothing.
     end : End, optional
         What a range needs to know of it.
     """
@@ -46,6 +51,7 @@ class Found:
     proves: bool = True
     looked: bool = True
     cut: bool = False
+    hopeless: bool = False
     end: End | None = None
 
 
@@ -168,7 +174,7 @@ class Folds:
             if members is None:
                 found = task.score_of_fit(fit, X_test, y_test)
                 return Found(found, task.least_score(own_loss(fit)), proves=False, looked=False)
-            worst = task.extreme(members, X_test, y_test, AT_ONCE)
+            worst = members.worst(X_test, y_test, task.loss, time_limit=AT_ONCE)
             end = End.of(members, worst) if ended else None
             return replace(self._scored(worst, members), end=end)
 
@@ -179,11 +185,16 @@ class Folds:
         estimator = self.with_parameters(parameters)
 
         def full(X: Any, y: Any, weight: Any, X_test: Any, y_test: Any) -> Found:
-            deadline = Deadline.after(seconds)
-            found = self._scored(
-                *self.worst_case.of(estimator, X, y, X_test, y_test, weight, deadline)
-            )
-            return replace(found, cut=not found.proves and deadline.over)
+            deadline, task = Deadline.after(seconds), self.worst_case
+            members = task.bounded(estimator, X, y, weight)
+            if members is None:
+                found = self._scored(*task.of(estimator, X, y, X_test, y_test, weight, deadline))
+                return replace(found, cut=deadline.over)
+            ask = partial(members.worst, X_test, y_test, task.loss, time_limit=deadline)
+            worst = ask(node_limit=1)
+            if worst.upper_bound - worst.value > HOPELESS * abs(worst.value):
+                return replace(self._scored(worst, members), hopeless=True)
+            return self._scored(worst if worst.proved else ask(node_limit=task.node_limit), members)
 
         return self._on(parameters, split, full)
 

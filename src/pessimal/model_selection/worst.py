@@ -97,15 +97,10 @@ class WorstCase:
         members = self.bounded(estimator, X, y, sample_weight)
         if members is None:
             members = self._refitted(estimator, X, y, sample_weight)
-        return self.extreme(members, X_val, y_val, time_limit), members
-
-    def extreme(
-        self, members: NearOptimalSet, X_val: Any, y_val: Any, time_limit: TimeLimit
-    ) -> Extreme:
-        """Return the worst case of a set."""
-        return members.worst(
+        worst = members.worst(
             X_val, y_val, self.loss, time_limit=time_limit, node_limit=self.node_limit
         )
+        return worst, members
 
     def score(self, loss: float, by_default: Loss) -> float:
         """Return a mean loss as a score: the share that is right, or the negative loss."""

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples
 
-from pessimal.errors import InvalidInputError, LearntByHeartWarning
+from pessimal.errors import LearntByHeartWarning
 from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
 from pessimal.near_optimal.base import (
