@@ -262,6 +262,12 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
                 "and what is not known is NaN in cv_results_ or a coarse bound",
                 stacklevel=2,
             )
+        if search.hopeless:
+            warnings.warn(
+                "bounds stay so far from what was found that they hardly compare candidates; pass "
+                "criterion='found', or a smaller epsilon",
+                stacklevel=2,
+            )
         results = self._format_results(search.candidates, len(splits), out) | worst.columns()
         self.score_bound_ = above
         if self.refit or not self.multimetric_:
