@@ -39,6 +39,7 @@ from sklearn.utils.estimator_checks import check_param_validation, parametrize_w
 
 from pessimal import PessimisticSearchCV, near_optimal_set, worst_case_of
 from pessimal.model_selection import search as module
+from pessimal.model_selection.evaluation import Evaluation
 from pessimal.model_selection.folds import Folds
 from pessimal.model_selection.worst import WorstCase
 
@@ -126,10 +127,9 @@ def test_bounds_that_cannot_change_the_choice_stay_coarse(monkeypatch: pytest.Mo
     asked = set()
     inner = Folds.worst
 
-    def worst(folds: Folds, c: int, k: int, seconds: float, coarse: bool = False) -> Any:
-        if not coarse:
-            asked.add(c)
-        return inner(folds, c, k, seconds, coarse)
+    def worst(folds: Folds, parameters: Any, k: int, seconds: float) -> Any:
+        asked.add(parameters["C"])
+        return inner(folds, parameters, k, seconds)
 
     monkeypatch.setattr(Folds, "worst", worst)
     grid = {"C": [1e-5, 0.1, 0.3, 1.0]}
@@ -139,7 +139,7 @@ def test_bounds_that_cannot_change_the_choice_stay_coarse(monkeypatch: pytest.Mo
     results = search.cv_results_
     out = results["mean_worst_found"] < results["mean_worst_bound"][search.best_index_]
     assert out[0]
-    assert asked.isdisjoint(np.flatnonzero(out))
+    assert asked.isdisjoint(np.array(grid["C"])[out])
     # What is left open is no better than the gap says.
     assert results["mean_worst_found"].max() <= search.best_score_ + 1e-4 * abs(search.best_score_)
 
@@ -190,7 +190,10 @@ def test_more_than_two_classes_are_found_and_not_proved() -> None:
     results = search.cv_results_
     assert np.isneginf(results["mean_worst_bound"]).all()
     assert not results["worst_proved"].any()
-    assert (results["mean_worst_found"] < results["mean_test_score"]).all()
+    # The fits of the first are worse than the worst of the second: no refit was needed.
+    assert results["worst_dropped"].tolist() == [True, False]
+    assert results["mean_worst_found"][0] == pytest.approx(results["mean_test_score"][0])
+    assert results["mean_worst_found"][1] < results["mean_test_score"][1]
     assert search.best_score_ == results["mean_worst_found"].max()
     assert search.best_params_ == {"C": 1.0}
 
@@ -307,7 +310,7 @@ def test_the_mean_criterion_chooses_as_a_grid_search_and_tells_worst_cases() -> 
 
 def test_the_found_criterion_asks_for_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = drawn(11)
-    monkeypatch.setattr(PessimisticSearchCV, "_tighten", None)
+    monkeypatch.setattr(Evaluation, "tighten", None)
     search = PessimisticSearchCV(LogisticRegression(), GRID, criterion="found", cv=3).fit(X, y)
     assert search.best_score_ == search.cv_results_["mean_worst_found"].max()
 
@@ -343,10 +346,10 @@ def test_ctrl_c_returns_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None
     X, y = drawn(15)
     inner = Folds.evaluate
 
-    def evaluate(folds: Folds, c: int, k: int, seconds: float) -> Any:
-        if c == 2:
+    def evaluate(folds: Folds, parameters: Any, *others: Any) -> Any:
+        if parameters["C"] == GRID["C"][2]:
             signal.raise_signal(signal.SIGINT)
-        return inner(folds, c, k, seconds)
+        return inner(folds, parameters, *others)
 
     monkeypatch.setattr(Folds, "evaluate", evaluate)
     search = PessimisticSearchCV(LogisticRegression(), GRID, cv=3)
@@ -362,9 +365,9 @@ def test_a_time_limit_returns_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -
     inner, now = Folds.evaluate, [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
-    def evaluate(folds: Folds, c: int, k: int, seconds: float) -> Any:
-        now[0] += 1000.0 * (c == 1)
-        return inner(folds, c, k, seconds)
+    def evaluate(folds: Folds, parameters: Any, *others: Any) -> Any:
+        now[0] += 1000.0 * (parameters["C"] == GRID["C"][1])
+        return inner(folds, parameters, *others)
 
     monkeypatch.setattr(Folds, "evaluate", evaluate)
     search = PessimisticSearchCV(LogisticRegression(), GRID, cv=3, time_limit=500.0)
@@ -382,11 +385,11 @@ def test_what_is_too_short_for_all_folds_leaves_those_that_were_reached(
     inner, now = Folds.evaluate, [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
-    def evaluate(folds: Folds, c: int, k: int, seconds: float) -> Any:
-        assert (c, k) <= (0, 2)
+    def evaluate(folds: Folds, parameters: Any, k: int, candidate: Any, ended: bool) -> Any:
+        assert (candidate[0], k) <= (0, 2)
         if k == 2:
             signal.raise_signal(signal.SIGINT)
-        found = inner(folds, c, k, seconds)
+        found = inner(folds, parameters, k, candidate, ended)
         now[0] += 300.0 * (cause == "time_limit")
         return found
 

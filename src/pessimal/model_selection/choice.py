@@ -28,6 +28,11 @@ SIMPLER_IF_LARGER = (
 """Hyperparameters of which more is a stronger penalty; of other numbers less is."""
 
 
+def slack(score: float) -> float:
+    """Return how far below a score another is tied with it."""
+    return TIE * max(1.0, abs(score))
+
+
 def choose(scores: Vector, ties: Sequence[Vector], candidates: Sequence[Mapping[str, Any]]) -> int:
     """Return the candidate of largest score.
 
@@ -44,8 +49,7 @@ def choose(scores: Vector, ties: Sequence[Vector], candidates: Sequence[Mapping[
     for values in (scores, *ties):
         known = np.where(np.isnan(values[left]), -np.inf, values[left])
         best = known.max()
-        slack = TIE * max(1.0, abs(best)) if np.isfinite(best) else 0.0
-        left = left[known >= best - slack]
+        left = left[known >= (best - slack(best) if np.isfinite(best) else best)]
     return min(left.tolist(), key=lambda k: simplicity(candidates[k]))
 
 

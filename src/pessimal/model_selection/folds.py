@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,50 +15,95 @@ from sklearn.base import clone
 from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.metaestimators import _safe_split
 
-from pessimal.limits import Deadline
+from pessimal.limits import AT_ONCE, Deadline
+from pessimal.model_selection.ranges import End
 from pessimal.model_selection.worst import WorstCase
+from pessimal.near_optimal.base import Extreme, NearOptimalSet
+from pessimal.near_optimal.retrained.judging import own_loss
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
+
+HOPELESS = 0.05
+"""Share of the loss that a bound may be off before branching; a few nodes do not close more."""
 
 
 @dataclass(frozen=True)
 class Found:
     """The worst score of one candidate on one fold.
 
-    Whether time cut the search for refits, and the seconds that this took at least.
+    Attributes
+    ----------
+    found, bound : float
+        That of the worst model found, and below which no equally good model scores.
+    proves : bool
+        Whether the bound means something.
+    looked : bool
+        Whether equally good models were looked for; otherwise `found` is that of the fit itself.
+    cut : bool
+        Whether time cut the search for refits.
+    hopeless : bool
+        Whether the bound stays so far from what was found that it will decide nothing.
+    end : End, optional
+        What a range needs to know of it.
+    seconds : float
+        That the fit and this took.
     """
 
     found: float = np.nan
     bound: float = np.nan
     proves: bool = True
+    looked: bool = True
     cut: bool = False
+    hopeless: bool = False
+    end: End | None = None
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Worst:
-    """Worst scores of all candidates (rows) on all folds (columns)."""
+    """Worst scores of all candidates (rows) on all folds (columns).
+
+    Attributes
+    ----------
+    found, bound, proves, looked : ndarray
+        As in `Found`.
+    sharp : ndarray of bool
+        Where the bound is the best that was to be had.
+    """
 
     found: Matrix
     bound: Matrix
     proves: Any
+    looked: Any
+    sharp: Any
 
     @classmethod
     def unknown(cls, n_candidates: int, n_splits: int) -> Worst:
         """Return the state before anything is known."""
         shape = n_candidates, n_splits
-        return cls(np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape, np.bool_))
+        found, bound = np.full(shape, np.nan), np.full(shape, np.nan)
+        proves, looked, sharp = (np.full(shape, start) for start in (True, False, False))
+        return cls(found, bound, proves, looked, sharp)
+
+    def followed_by(self, more: Worst) -> Worst:
+        """Return both, one below the other."""
+        parts = zip(vars(self).values(), vars(more).values(), strict=True)
+        return Worst(*map(np.concatenate, parts))
 
     def of_first(self, n_splits: int) -> Worst:
         """Return the first folds alone."""
-        return Worst(self.found[:, :n_splits], self.bound[:, :n_splits], self.proves[:, :n_splits])
+        return Worst(*(values[:, :n_splits] for values in vars(self).values()))
 
     def set(self, candidate: int, split: int, found: Found) -> None:
         """Write down what was found; of two answers the worst model and the better bound."""
         at = candidate, split
         self.found[at] = np.fmin(self.found[at], found.found)
         self.bound[at] = np.fmax(self.bound[at], found.bound)
-        self.proves[at] = found.proves
+        self.proves[at], self.looked[at] = found.proves, found.looked
+
+    def forget(self, candidate: int) -> None:
+        """Take for unknown what is not known on all folds."""
+        self.found[candidate] = self.bound[candidate] = np.nan
 
     def scores(self) -> Vector:
         """Return by what candidates are compared: mean bounds, or what was found without."""
@@ -85,6 +131,7 @@ class Worst:
             columns[f"std_{name}"] = _std(values)
         known = self.proves & np.isfinite(self.bound)
         columns["worst_proved"] = (known & ~self.open()).all(axis=1)
+        columns["worst_dropped"] = (np.isfinite(self.found) & ~self.looked).any(axis=1)
         scores = self.scores()
         last = np.where(np.isnan(scores), -np.inf, scores)
         columns["rank_worst"] = rankdata(-last, method="min").astype(np.int32)
@@ -99,14 +146,18 @@ class Folds:
     X: Any
     y: Any
     splits: Sequence[tuple[Any, Any]]
-    candidates: Sequence[dict[str, Any]]
     worst_case: WorstCase
     weight: Any
     error_score: float | Literal["raise"]
     ordinary: dict[str, Any]
 
-    def evaluate(self, candidate: int, split: int, seconds: float) -> tuple[dict[str, Any], Found]:
-        """Fit and score as scikit-learn does, and find the worst case coarsely."""
+    def evaluate(
+        self, parameters: dict[str, Any], split: int, candidate: tuple[int, int], ended: bool
+    ) -> tuple[dict[str, Any], Found]:
+        """Fit and score as scikit-learn does, and find of the worst case what costs little.
+
+        That is a bound without branching where there are bounds, and elsewhere the fit itself.
+        """
         begun = time.perf_counter()
         train, test = self.splits[split]
         outcome = _fit_and_score(
@@ -115,45 +166,77 @@ class Folds:
             self.y,
             train=train,
             test=test,
-            parameters=self.candidates[candidate],
+            parameters=parameters,
             split_progress=(split, len(self.splits)),
-            candidate_progress=(candidate, len(self.candidates)),
+            candidate_progress=candidate,
+            return_estimator=True,
             **self.ordinary,
         )
+        fit = outcome.pop("estimator")
         if outcome["fit_error"] is not None:
             error = self.error_score
             return outcome, Found() if isinstance(error, str) else Found(error, error)
-        found = self.worst(candidate, split, seconds, coarse=True)
-        # Refits go on for as long as they may.
-        spent = time.perf_counter() - begun if found.proves else outcome["fit_time"]
-        return outcome, replace(found, seconds=spent)
 
-    def worst(self, candidate: int, split: int, seconds: float, coarse: bool = False) -> Found:
+        def coarse(X: Any, y: Any, weight: Any, X_test: Any, y_test: Any) -> Found:
+            task = self.worst_case
+            members = task.bounded(self.with_parameters(parameters), X, y, weight)
+            if members is None:
+                found = task.score_of_fit(fit, X_test, y_test)
+                return Found(found, task.least_score(own_loss(fit)), proves=False, looked=False)
+            worst = members.worst(X_test, y_test, task.loss, time_limit=AT_ONCE)
+            end = End.of(members, worst) if ended else None
+            return replace(self._scored(worst, members), end=end)
+
+        found = self._on(parameters, split, coarse)
+        return outcome, replace(found, seconds=time.perf_counter() - begun)
+
+    def worst(self, parameters: dict[str, Any], split: int, seconds: float) -> Found:
         """Find the worst case of a candidate on a fold."""
-        estimator = clone(self.estimator).set_params(
-            **clone(self.candidates[candidate], safe=False)
-        )
+        estimator = self.with_parameters(parameters)
+
+        def full(X: Any, y: Any, weight: Any, X_test: Any, y_test: Any) -> Found:
+            deadline, task = Deadline.after(seconds), self.worst_case
+            members = task.bounded(estimator, X, y, weight)
+            if members is None:
+                found = self._scored(*task.of(estimator, X, y, X_test, y_test, weight, deadline))
+                return replace(found, cut=deadline.over)
+            ask = partial(members.worst, X_test, y_test, task.loss, time_limit=deadline)
+            worst = ask(node_limit=1)
+            if worst.upper_bound - worst.value > HOPELESS * abs(worst.value):
+                return replace(self._scored(worst, members), hopeless=True)
+            return self._scored(worst if worst.proved else ask(node_limit=task.node_limit), members)
+
+        return self._on(parameters, split, full)
+
+    def with_parameters(self, parameters: dict[str, Any]) -> Any:
+        """Return the estimator of a candidate."""
+        return clone(self.estimator).set_params(**clone(parameters, safe=False))
+
+    def rows(self, estimator: Any, split: int) -> tuple[Any, Any, Any, Any, Any]:
+        """Return the training fold with its weights, and the test fold."""
         train, test = self.splits[split]
         X, y = _safe_split(estimator, self.X, self.y, train)
         X_test, y_test = _safe_split(estimator, self.X, self.y, test, train)
         weight = None if self.weight is None else np.asarray(self.weight)[train]
-        task = self.worst_case
-        deadline = Deadline.after(seconds)
+        return X, y, weight, X_test, y_test
+
+    def _scored(self, worst: Extreme, members: NearOptimalSet) -> Found:
+        score = partial(self.worst_case.score, by_default=members.loss)
+        return Found(score(worst.value), score(worst.upper_bound), members.proves)
+
+    def _on(self, parameters: dict[str, Any], split: int, find: Callable[..., Found]) -> Found:
+        """Find something on a fold; where that fails it counts as `error_score`."""
         try:
-            worst, members = task.of(
-                estimator, X, y, X_test, y_test, weight, deadline, coarse=coarse
-            )
+            return find(*self.rows(self.with_parameters(parameters), split))
         except Exception as error:
             if self.error_score == "raise":
                 raise
             warnings.warn(
-                f"no worst case of {self.candidates[candidate]} on split {split}, which counts "
-                f"as {self.error_score}: {error}",
+                f"no worst case of {parameters} on split {split}, which counts as "
+                f"{self.error_score}: {error}",
                 stacklevel=2,
             )
             return Found(self.error_score, self.error_score)
-        bounds = task.score(worst.value, members), task.score(worst.upper_bound, members)
-        return Found(*bounds, members.proves, cut=not members.proves and deadline.over)
 
 
 def _std(values: Matrix) -> Vector:

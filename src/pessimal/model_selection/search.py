@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -27,14 +27,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
 
 from pessimal.errors import InvalidInputError
-from pessimal.limits import AT_ONCE, Deadline
+from pessimal.limits import Deadline
 from pessimal.losses import Loss
-from pessimal.model_selection.choice import TIE, choose, simplicity
+from pessimal.model_selection.cells import MOST_VALUES, Branch, RangeSearch
+from pessimal.model_selection.choice import choose
+from pessimal.model_selection.evaluation import Evaluation
 from pessimal.model_selection.folds import Folds, Worst
+from pessimal.model_selection.ranges import FIRST_VALUES, ranges_of
 from pessimal.model_selection.worst import WorstCase
 from pessimal.near_optimal.base import NearOptimalSet
 from pessimal.near_optimal.prediction import DISAGREE
@@ -198,7 +201,7 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         self.random_state = random_state
 
     def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
-        evaluate_candidates(self._candidates())
+        evaluate_candidates(self._listed())
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
@@ -225,16 +228,15 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        candidates = self._candidates()
         splits = list(cv.split(X, y, **routed.splitter.split))
-        if not candidates or not splits:
+        listed, branches = self._listed(), self._branches()
+        if not (listed or branches) or not splits:
             raise InvalidInputError("param_grid or cv is empty, so no fits were performed")
         folds = Folds(
             clone(self.estimator),
             X,
             y,
             splits,
-            candidates,
             WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit),
             _weights(self.estimator, routed.estimator.fit),
             self.error_score,
@@ -249,28 +251,17 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
                 "verbose": self.verbose,
             },
         )
-        if self.verbose > 0:
-            n = len(candidates)
-            print(
-                f"Fitting {len(splits)} folds for each of {n} candidates, "
-                f"totalling {n * len(splits)} fits"
-            )
-        parallel = Parallel(
-            n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator"
-        )
-        worst = Worst.unknown(len(candidates), len(splits))
-        out, stopped = self._evaluate(folds, parallel, worst, deadline)
-        self.n_splits_ = min(len(splits), len(out))
-        worst = worst.of_first(self.n_splits_)
-        out += [_like(out[0]) for _ in range(len(candidates) * self.n_splits_ - len(out))]
+        search, above = self._searched(folds, listed, branches, deadline)
+        out, worst, stopped = search.outcomes, search.worst, search.stopped
+        self.n_splits_ = search.n_splits
+        _warn_or_raise_about_fit_failures(out, self.error_score)
+        out += search.unfinished()
         if callable(self.scoring):
             _insert_error_scores(out, self.error_score)
         self.multimetric_ = isinstance(out[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(out[0]["test_scores"])
             refit_metric = self.refit
-        if self.criterion == "worst" and not stopped:
-            stopped = self._tighten(folds, parallel, worst, deadline)
         self.stopped_ = stopped
         if stopped:
             warnings.warn(
@@ -279,7 +270,14 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
                 f"{self._folds_left_out(len(splits))}",
                 stacklevel=2,
             )
-        results = self._format_results(candidates, self.n_splits_, out) | worst.columns()
+        if search.hopeless:
+            warnings.warn(
+                "bounds stay so far from what was found that they hardly compare candidates; pass "
+                "criterion='found', or a smaller epsilon",
+                stacklevel=2,
+            )
+        results = self._format_results(search.candidates, self.n_splits_, out) | worst.columns()
+        self.score_bound_ = above
         if self.refit or not self.multimetric_:
             self._choose(results, worst, refit_metric)
         if self.refit:
@@ -346,10 +344,74 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         metric = self.refit if self.multimetric_ else "score"
         return draw(self.cv_results_, metric, self.best_index_, ax)
 
-    def _candidates(self) -> list[dict[str, Any]]:
-        if self.n_iter is None:
-            return list(ParameterGrid(self.param_grid))
+    def _folds_left_out(self, n_splits: int) -> str:
+        if self.n_splits_ == n_splits:
+            return ""
+        return f"; of {n_splits} folds {self.n_splits_} were reached, by the first candidate alone"
+
+    def _grids(self) -> list[tuple[str | None, dict[str, Any]]]:
+        """Return for each grid the parameter that has a range, if one has, and the others."""
+        grids = [self.param_grid] if isinstance(self.param_grid, dict) else self.param_grid
+        split = [ranges_of(grid) for grid in grids]
+        if any(name for name, _ in split) and self.criterion != "worst":
+            raise InvalidInputError(
+                f"param_grid has a Range, and criterion is {self.criterion!r}; a range is searched "
+                "by what is proved, so pass criterion='worst' or a list of values"
+            )
+        return split
+
+    def _listed(self) -> list[dict[str, Any]]:
+        """Return the candidates that are named, or drawn."""
+        grids = self._grids()
+        if self.n_iter is None or any(name for name, _ in grids):
+            listed = [others for name, others in grids if name is None]
+            return list(ParameterGrid(listed)) if listed else []
         return list(ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state))
+
+    def _branches(self) -> list[Branch]:
+        """Return the ranges, each with one choice of the other parameters."""
+        grids = [self.param_grid] if isinstance(self.param_grid, dict) else self.param_grid
+        return [
+            Branch(name, grid[name], fixed)
+            for (name, others), grid in zip(self._grids(), grids, strict=True)
+            if name is not None
+            for fixed in ParameterGrid(others)
+        ]
+
+    def _searched(
+        self,
+        folds: Folds,
+        listed: list[dict[str, Any]],
+        branches: list[Branch],
+        deadline: Deadline,
+    ) -> tuple[Evaluation, float]:
+        """Evaluate candidates and ranges; return also what no mean worst score is above."""
+        for branch in branches:
+            branch.values.require_linear(branch.name, folds.with_parameters(branch.others))
+        n, n_splits = len(listed) + FIRST_VALUES * len(branches), len(folds.splits)
+        if self.verbose > 0:
+            print(
+                f"Fitting {n_splits} folds for each of {n} candidates, totalling "
+                f"{n * n_splits} fits"
+            )
+        search = Evaluation(
+            folds,
+            Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator"),
+            effective_n_jobs(self.n_jobs),
+            self.criterion,
+            deadline,
+        )
+        above = -np.inf
+        if listed:
+            search.add(listed)
+        if branches:
+            above = RangeSearch(search, branches, self.gap).run(self.n_iter or MOST_VALUES)
+        elif self.criterion == "worst" and not search.stopped:
+            search.tighten(self.gap)
+        means = search.worst.found[: len(listed)].mean(axis=1)
+        if search.stopped and np.isnan(means).any():
+            return search, np.inf
+        return search, float(np.nanmax(means, initial=above))
 
     def _loss(self) -> str | Loss | None:
         if self.loss is not None:
@@ -358,74 +420,6 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         if isinstance(self.refit, str):
             scoring = scoring[self.refit] if isinstance(scoring, dict) else self.refit
         return LOSS_OF.get(scoring) if isinstance(scoring, str) else None
-
-    def _evaluate(
-        self, folds: Folds, parallel: Any, worst: Worst, deadline: Deadline
-    ) -> tuple[list[dict[str, Any]], str]:
-        """Fit all candidates on all folds, with worst cases whose bounds cost nothing.
-
-        Return scikit-learn's results, as far as they go, and what stopped it.
-        """
-        n_splits = len(folds.splits)
-        places = [(c, k) for c in range(len(folds.candidates)) for k in range(n_splits)]
-        out: list[dict[str, Any]] = []
-        stopped, slowest = "", 0.0
-
-        def tasks() -> Iterator[Any]:
-            for place, (c, k) in enumerate(places):
-                # What would end too late is not begun.
-                if place and deadline.left < slowest:
-                    return
-                # One fold must not take the time of those after it.
-                share = min(1.0, effective_n_jobs(self.n_jobs) / (len(places) - place))
-                yield delayed(folds.evaluate)(c, k, max(AT_ONCE, share * deadline.left))
-
-        try:
-            for (outcome, found), (c, k) in zip(parallel(tasks()), places, strict=False):
-                out.append(outcome)
-                worst.set(c, k, found)
-                slowest = max(slowest, found.seconds)
-                if found.cut:
-                    stopped = "time_limit"
-        except KeyboardInterrupt:
-            if not out:
-                raise
-            stopped = "Ctrl-C"
-        _warn_or_raise_about_fit_failures(out, self.error_score)
-        if len(out) < len(places):
-            stopped = stopped or "time_limit"
-        return out, stopped
-
-    def _folds_left_out(self, n_splits: int) -> str:
-        if self.n_splits_ == n_splits:
-            return ""
-        return f"; of {n_splits} folds {self.n_splits_} were reached, by the first candidate alone"
-
-    def _tighten(self, folds: Folds, parallel: Any, worst: Worst, deadline: Deadline) -> str:
-        """Prove better bounds for candidates that these could make the best; return what stopped.
-
-        No bound is better than what was found. So a candidate that was found to be worse than the
-        bound of another, or better by a gap that does not matter, is out, and its bound may stay
-        coarse.
-        """
-        order = sorted(
-            np.flatnonzero(worst.open().any(axis=1)).tolist(),
-            key=lambda c: (-worst.found[c].mean(), simplicity(folds.candidates[c])),
-        )
-        for c in order:
-            best = np.nanmax(worst.scores())
-            if worst.found[c].mean() <= best + max(TIE, self.gap * abs(best)):
-                continue
-            if deadline.over:
-                return "time_limit"
-            coarse = np.flatnonzero(worst.open()[c]).tolist()
-            tasks = (delayed(folds.worst)(c, k, deadline.left) for k in coarse)
-            try:
-                for k, found in zip(coarse, parallel(tasks), strict=True):
-                    worst.set(c, k, found)
-            except KeyboardInterrupt:
-                return "Ctrl-C"
-        return ""
 
     def _choose(self, results: dict[str, Any], worst: Worst, refit_metric: Any) -> None:
         if callable(self.refit):
@@ -437,6 +431,9 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
             second = found if self.criterion == "mean" else usual
             self.best_index_ = choose(scores, [second, -worst.spreads()], results["params"])
             self.best_score_ = scores[self.best_index_]
+            proved = results["mean_worst_bound"][self.best_index_]
+            missing = max(0.0, self.score_bound_ - proved)
+            self.gap_ = float(missing / abs(proved)) if np.isfinite(proved) and proved else np.inf
         self.best_params_ = results["params"][self.best_index_]
 
 
@@ -452,16 +449,3 @@ def _weights(estimator: Any, fit_params: dict[str, Any]) -> Any:
                 f"alone: {', '.join(sorted(names))}"
             )
     return next(iter(fit_params.values()), None)
-
-
-def _like(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a fit that was not made."""
-
-    def unknown(scores: Any) -> Any:
-        return dict.fromkeys(scores, np.nan) if isinstance(scores, dict) else np.nan
-
-    missing = outcome | {"fit_time": np.nan, "score_time": np.nan, "fit_error": None}
-    for name in ("test_scores", "train_scores"):
-        if name in outcome:
-            missing[name] = unknown(outcome[name])
-    return missing

@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from pessimal.errors import InvalidInputError, SolverError
-from pessimal.limits import AT_ONCE, NEVER, Deadline, TimeLimit
+from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import Loss, Step, find_loss
 from pessimal.near_optimal.base import Extreme, NearOptimalSet, kind_of
 from pessimal.near_optimal.pipeline import PipelineSet
+from pessimal.near_optimal.retrained.judging import losses, own_loss, require_known
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.problem import Budget
 
@@ -90,38 +92,67 @@ class WorstCase:
         y_val: Any,
         sample_weight: Any = None,
         time_limit: TimeLimit = None,
-        *,
-        coarse: bool = False,
     ) -> tuple[Extreme, NearOptimalSet]:
-        """Return the worst case and the set; a coarse one with the bound that costs nothing."""
+        """Return the worst case, and the set that it is of."""
         deadline = Deadline.read(time_limit)
         members = self.members(estimator, X, y, sample_weight, deadline)
-        seconds = AT_ONCE if coarse and members.proves else deadline
         worst = members.worst(
-            X_val, y_val, self.loss, time_limit=seconds, node_limit=self.node_limit
+            X_val, y_val, self.loss, time_limit=deadline, node_limit=self.node_limit
         )
         return worst, members
-
-    def score(self, loss: float, members: NearOptimalSet) -> float:
-        """Return a mean loss as a score: the share that is right, or the negative loss."""
-        counts = isinstance(find_loss(self.loss or members.loss), Step)
-        return 1.0 - loss if counts else -loss
 
     def members(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NEVER
     ) -> NearOptimalSet:
         """Return the near-optimal set of an estimator, with bounds where there can be some."""
+        bounded = self.bounded(estimator, X, y, sample_weight)
+        if bounded is None:
+            return self._refitted(estimator, X, y, sample_weight, deadline)
+        return bounded
+
+    def score(self, loss: float, by_default: Loss) -> float:
+        """Return a mean loss as a score: the share that is right, or the negative loss."""
+        counts = isinstance(find_loss(self.loss or by_default), Step)
+        return 1.0 - loss if counts else -loss
+
+    def least_score(self, by_default: Loss) -> float:
+        """Return what no model scores below, whatever it is."""
+        return 0.0 if isinstance(find_loss(self.loss or by_default), Step) else -np.inf
+
+    def score_of_fit(self, model: Any, X_val: Any, y_val: Any) -> float:
+        """Return the score of a fitted estimator by the same loss."""
+        y_val = np.asarray(y_val)
+        if is_classifier(model):
+            require_known(y_val, model.classes_)
+        own = own_loss(model)
+        loss = losses(model, X_val, y_val, find_loss(self.loss or own))
+        return self.score(float(loss.mean()), own)
+
+    def bounded(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> NearOptimalSet | None:
+        """Return the set if its extremes have bounds."""
+        if PipelineSet.accepts(estimator):
+            if not kind_of(estimator[-1]).proves:
+                return None
+            steps = clone(estimator[:-1])
+            inner = self.bounded(estimator[-1], steps.fit_transform(X, y), y, sample_weight)
+            return None if inner is None else PipelineSet(steps, inner)
+        kind = kind_of(estimator)
+        if not kind.proves:
+            return None
+        try:
+            return kind.of(estimator, X, y, self.budget, sample_weight)
+        except (InvalidInputError, SolverError):
+            # More than two classes, columns that depend on each other: no bounds.
+            if not RetrainedSet.accepts(estimator):
+                raise
+            return None
+
+    def _refitted(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, deadline: Deadline
+    ) -> NearOptimalSet:
         if PipelineSet.accepts(estimator):
             steps = clone(estimator[:-1])
             rows = steps.fit_transform(X, y)
-            last = self.members(estimator[-1], rows, y, sample_weight, deadline)
+            last = self._refitted(estimator[-1], rows, y, sample_weight, deadline)
             return PipelineSet(steps, last)
-        kind = kind_of(estimator)
-        try:
-            if kind is not RetrainedSet:
-                return kind.of(estimator, X, y, self.budget, sample_weight)
-        except (InvalidInputError, SolverError):
-            # More than two classes, an l1 penalty, columns that depend on each other: no bounds.
-            if not RetrainedSet.accepts(estimator):
-                raise
         return RetrainedSet(estimator, X, y, self.budget, sample_weight, deadline=deadline)

@@ -351,7 +351,7 @@ def near_optimal_set(
 
 
 def kind_of(estimator: Any) -> type[NearOptimalSet]:
-    """Return the kind of set for an estimator."""
+    """Return the kind of set that accepts an estimator."""
     for module in KINDS:
         importlib.import_module(module)
     for kind in sorted(NearOptimalSet.kinds, key=_place, reverse=True):

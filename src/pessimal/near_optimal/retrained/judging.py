@@ -31,6 +31,15 @@ def own_loss(model: Any) -> Loss:
     return HINGE if _scores(model) else ZeroOne()
 
 
+def require_known(y: Any, classes: Any) -> None:
+    """Refuse labels that training did not have."""
+    for label in np.unique(y):
+        if label not in classes:
+            raise InvalidInputError(
+                f"y has the label {label!r}, which training has not; pass labels of training"
+            )
+
+
 def losses(model: Any, X: Any, y: Any, loss: Loss) -> Vector:
     """Return the loss of each row."""
     if not is_classifier(model):

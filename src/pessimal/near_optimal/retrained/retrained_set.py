@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples
 
-from pessimal.errors import InvalidInputError, LearntByHeartWarning
+from pessimal.errors import LearntByHeartWarning
 from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
 from pessimal.near_optimal.base import (
@@ -34,7 +34,7 @@ from pessimal.near_optimal.base import (
 )
 from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
-from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions
+from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions, require_known
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.refitting import Extra, Refitting
 from pessimal.problem import Budget, Vector
@@ -377,13 +377,7 @@ class RetrainedSet(NearOptimalSet):
     def _labels(self, y: Any) -> Any:
         y = np.asarray(y)
         if is_classifier(self.refitting.estimator):
-            classes = self.met[0].model.classes_
-            for label in np.unique(y):
-                if label not in classes:
-                    raise InvalidInputError(
-                        f"y has the label {label!r}, which training has not; pass labels of "
-                        "training"
-                    )
+            require_known(y, self.met[0].model.classes_)
         return y
 
 

@@ -1,0 +1,248 @@
+"""PessimisticSearchCV: ranges of C, the share of a worst case that refits find, and seconds.
+
+Three measurements, stored as they come, so that a run that was stopped goes on where it was; the
+page is written from the stored rows.
+
+Examples
+--------
+::
+
+    python benchmarks/selection.py --quick
+    python benchmarks/selection.py
+    python benchmarks/selection.py --report
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from measuring import command_line, machine, measure, opened, render, write
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from pessimal import Budget, PessimisticSearchCV, near_optimal_set
+from pessimal.environment import measured_version
+from pessimal.model_selection import Range
+from pessimal.near_optimal import Linear
+from pessimal.near_optimal.retrained.ascent import Fit
+from pessimal.near_optimal.retrained.pushing import Push
+from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
+from pessimal.reproduction import Row, Store, Study
+from pessimal.reproduction.tables import TABLES
+
+PAGE = "search"
+COMMAND = "python benchmarks/selection.py"
+LOW, HIGH, GRID = 1e-3, 1e3, 200
+GOAL_GAP, GOAL_SHARE, GOAL_TIMES = 0.01, 0.95, 10.0
+SAME = 1e-6
+"""Losses closer than this, relatively, are the same."""
+
+# Others use the machine, and this process has one thread.
+in_cpu_seconds = mock.patch("time.perf_counter", time.process_time)
+
+
+@in_cpu_seconds
+def ranges(at: Mapping[str, Any]) -> Sequence[Row]:
+    """Search all of a range of C, and a fine grid of it."""
+    X, positive = TABLES[at["data"]].load()
+    if len(positive) > at["n"]:
+        X, _, positive, _ = train_test_split(
+            X, positive, train_size=at["n"], stratify=positive, random_state=at["seed"]
+        )
+    X, y = StandardScaler().fit_transform(X), np.asarray(positive, int)
+    cv = StratifiedKFold(at["n_folds"], shuffle=True, random_state=at["seed"])
+    model = LogisticRegression(max_iter=1000)
+    started = time.process_time()
+    search = PessimisticSearchCV(
+        model, {"C": Range(LOW, HIGH)}, epsilon=at["epsilon"], cv=cv, refit=False
+    ).fit(X, y)
+    seconds = time.process_time() - started
+    # What is found of a value is at most its worst loss: a lower one would be needed to beat it.
+    grid = PessimisticSearchCV(
+        model,
+        {"C": np.geomspace(LOW, HIGH, at["n_grid"])},
+        epsilon=at["epsilon"],
+        criterion="found",
+        cv=cv,
+        refit=False,
+    ).fit(X, y)
+    return [
+        {
+            "rows": len(y),
+            "columns": X.shape[1],
+            "C": float(search.best_params_["C"]),
+            "proved": -float(search.best_score_),
+            "at_least": -float(search.score_bound_),
+            "gap": float(search.gap_),
+            "values": len(search.cv_results_["params"]),
+            "seconds": seconds,
+            "grid_C": float(grid.best_params_["C"]),
+            "grid_found": -float(grid.best_score_),
+            "grid_seconds": time.process_time() - started - seconds,
+        }
+    ]
+
+
+def refits(at: Mapping[str, Any]) -> Sequence[Row]:
+    """Find the worst case of a logistic regression by refits, where it can be proved, too."""
+    rng = np.random.default_rng(at["seed"])
+    n, p = int(rng.choice([40, 80, 160])), int(rng.integers(2, 11))
+    epsilon, C = float(rng.choice([0.01, 0.05, 0.2])), float(rng.choice([0.03, 0.3, 3.0]))
+    X = rng.standard_normal((n + n // 2, p))
+    y = (X @ rng.standard_normal(p) + rng.logistic(size=len(X)) > 0.0).astype(int)
+    y[:2] = 0, 1
+    X_val, y_val, X, y = X[n:], y[n:], X[:n], y[:n]
+    estimator = LogisticRegression(C=C, tol=1e-8, max_iter=1000)
+    bounded = near_optimal_set(estimator, X, y, epsilon=epsilon)
+    proved = bounded.worst(X_val, y_val)
+
+    def objective(model: Any) -> float:
+        return bounded.train_loss(Linear(model.coef_[0], float(model.intercept_[0])))
+
+    def loss(model: Any) -> float:
+        margins = np.where(y_val > 0, 1.0, -1.0) * model.decision_function(X_val)
+        return float(np.logaddexp(0.0, -margins).mean())
+
+    members = RetrainedSet(estimator, X, y, Budget(epsilon, 0.0), training_loss=objective)
+    fit = members.trained.model
+    plain = flipped(members, X_val, y_val)
+    found = members.worst(X_val, y_val)
+    return [
+        {
+            "n": n,
+            "p": p,
+            "epsilon": epsilon,
+            "C": C,
+            "fit": loss(fit),
+            "plain": loss(plain.model),
+            "found": loss(found.model),
+            "value": proved.value,
+            "bound": proved.upper_bound,
+        }
+    ]
+
+
+def flipped(members: RetrainedSet, X_val: Any, y_val: Any) -> Fit:
+    """Train with all validation rows flipped, weighted alike as far as the budget goes."""
+    rows = Push(X_val, y_val, members.loss, 1.0).rows(members.trained.model, alike=True)
+    low, high, best = 0.0, 1e3, Fit(members.trained.model, members.trained.value)
+    for step in range(40):
+        share = 10.0 ** (3 - step) if low == 0.0 else float(np.sqrt(low * high))
+        fit = members._with_rows(rows, share)
+        if fit.train_loss <= members.limit:
+            low, best = share, fit
+        else:
+            high = share
+    return best
+
+
+def seconds(at: Mapping[str, Any]) -> Sequence[Row]:
+    """Time a grid search and a pessimistic one on the same rows, in turn."""
+    rng = np.random.default_rng(at["seed"])
+    n, p = at["n_rows"], at["n_columns"]
+    X = rng.standard_normal((n, p))
+    y = rng.random(n) < expit(X @ (2.0 * rng.standard_normal(p) / np.sqrt(p)))
+    common = {"param_grid": {"C": np.logspace(-4.0, 4.0, at["n_candidates"])}}
+    common |= {"scoring": "neg_log_loss", "cv": at["n_folds"]}
+    searches = {
+        "usual": GridSearchCV(LogisticRegression(), **common),
+        "worst": PessimisticSearchCV(LogisticRegression(), epsilon=at["epsilon"], **common),
+        "found": PessimisticSearchCV(
+            LogisticRegression(), epsilon=at["epsilon"], criterion="found", **common
+        ),
+    }
+    rows: list[Row] = []
+    for repeat in range(at["repeats"]):
+        for name, search in searches.items():
+            started = time.process_time()
+            search.fit(X, y)
+            row = {"repeat": repeat, "search": name, "seconds": time.process_time() - started}
+            row |= {"C": float(search.best_params_["C"]), "score": float(search.best_score_)}
+            rows.append(row | {"gap": float(getattr(search, "gap_", np.nan))})
+    return rows
+
+
+MEASURE: dict[str, Callable[[Mapping[str, Any]], Sequence[Row]]] = {
+    "search_ranges": ranges,
+    "search_refits": refits,
+    "search_seconds": seconds,
+}
+
+
+def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
+    """Return the configurations of a part; say which tables are not there."""
+    there = []
+    for name, table in TABLES.items():
+        reason = table.missing()
+        if reason is None:
+            there.append(name)
+        elif part == "search_ranges":
+            print(f"skipped: {name}: {reason}", flush=True)
+    grids: dict[str, dict[str, Any]] = {
+        "search_ranges": {"epsilon": [0.01, 0.05], "data": there, "n": [200], "n_folds": [5]}
+        | {"n_grid": [GRID], "seed": [9700]},
+        "search_refits": {"seed": range(9800, 10_000)},
+        "search_seconds": {"epsilon": [0.01, 0.05], "n_rows": [50_000], "n_columns": [30]}
+        | {"n_candidates": [20], "n_folds": [5], "repeats": [1], "seed": [9600]},
+    }
+    grid = grids[part]
+    if quick:
+        few = {"n": [60], "n_rows": [500], "n_columns": [3], "n_candidates": [3], "n_grid": [4]}
+        few |= {"n_folds": [2], "data": ["cancer"]}
+        grid = {name: few.get(name, list(of)[:2]) for name, of in grid.items()}
+    return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+
+
+def write_page(store: Store, docs: Path) -> None:
+    """Write the page; a part without rows is left out."""
+    found = {name: store.frame(name) for name in MEASURE if name in store.studies()}
+    write(docs, PAGE, text(found, machine(store, next(iter(found)))))
+
+
+def text(found: Mapping[str, pd.DataFrame], measured: Mapping[str, Any]) -> str:
+    """Return the page in Markdown."""
+    parts: dict[str, Any] = dict.fromkeys(("ranges", "refits", "seconds"))
+    if "search_ranges" in found:
+        rows = found["search_ranges"]
+        rows = rows.assign(better=rows["grid_found"] < rows["at_least"] * (1.0 - SAME))
+        parts["ranges"] = {"rows": rows, "by_epsilon": rows.groupby("epsilon")}
+    if "search_refits" in found:
+        rows = found["search_refits"]
+        excess = rows["value"] - rows["fit"]
+        shares = {name: (rows[name] - rows["fit"]) / excess for name in ("plain", "found")}
+        rows = rows.assign(**{f"{name}_share": share for name, share in shares.items()})
+        parts["refits"] = {
+            "rows": rows,
+            "above": int((rows["found"] > rows["bound"] * (1.0 + 1e-9)).sum()),
+            "by_epsilon": rows.groupby("epsilon"),
+        }
+    if "search_seconds" in found:
+        rows = found["search_seconds"]
+        index = ["epsilon", "search"]
+        parts["seconds"] = {"at": rows.iloc[0], "of": rows.groupby(index).median(numeric_only=True)}
+    goals = {"gap": GOAL_GAP, "share": GOAL_SHARE, "times": GOAL_TIMES}
+    return render(PAGE, command=COMMAND, goals=goals, low=LOW, high=HIGH, **measured, **parts)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_line(__doc__, f"results/{PAGE}")
+    parser.add_argument("--parts", nargs="+", choices=MEASURE, default=list(MEASURE))
+    options = parser.parse_args(arguments)
+    with opened(options) as (store, docs):
+        for part in () if options.report else options.parts:
+            asked = factors(part, options.quick)
+            measure(Study(part, asked, MEASURE[part], measured_version), store, COMMAND)
+        write_page(store, docs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""A search under way: what is known of the candidates so far, and who is still in the race.
+
+All candidates are fitted on all folds. Where the worst case has bounds, coarse ones cost little and
+are found with the fit; sharp ones follow, fold by fold, for candidates that may yet be the best.
+Elsewhere refits are what costs. They begin with the candidate whose fits score best, and go on fold
+by fold while a candidate may yet win: a fold that was not looked at counts as its fit scores there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.parallel import delayed
+
+from pessimal.limits import AT_ONCE, Deadline
+from pessimal.model_selection.choice import simplicity, slack
+from pessimal.model_selection.folds import Folds, Worst
+from pessimal.model_selection.ranges import End
+
+Criterion = Literal["worst", "found", "mean"]
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """Candidates on folds.
+
+    Attributes
+    ----------
+    folds : Folds
+    parallel : Parallel
+        Returns results in order, as they come.
+    n_jobs : int
+    criterion : {"worst", "found", "mean"}
+    deadline : Deadline
+    n_splits : int
+        The number of folds; if time was too short for one candidate, of those reached.
+    candidates, outcomes : list
+        Parameters, and scikit-learn's results of each on each fold.
+    worst : Worst
+    ends : dict
+        By candidate and fold.
+    hopeless : set
+        Candidates for which there is no hope of sharp bounds.
+    stopped : str
+        What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
+    """
+
+    folds: Folds
+    parallel: Any
+    n_jobs: int
+    criterion: Criterion
+    deadline: Deadline
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+    n_splits: int = field(init=False)
+    worst: Worst = field(init=False)
+    ends: dict[tuple[int, int], End | None] = field(default_factory=dict)
+    hopeless: set[int] = field(default_factory=set)
+    stopped: str = ""
+
+    def __post_init__(self) -> None:
+        self.n_splits = len(self.folds.splits)
+        self.worst = Worst.unknown(0, self.n_splits)
+
+    def add(self, candidates: Sequence[dict[str, Any]], *, of_range: bool = False) -> None:
+        """Fit candidates on all folds, and look for their worst cases; coarsely if that proves.
+
+        Of a range only what is proved counts, and its ends are kept.
+        """
+        first = len(self.candidates)
+        self.candidates += candidates
+        self.worst = self.worst.followed_by(Worst.unknown(len(candidates), self.n_splits))
+        total = len(self.candidates)
+        places = [(c, k) for c in range(first, total) for k in range(self.n_splits)]
+        slowest = 0.0
+
+        def tasks() -> Iterator[Any]:
+            for c, k in places:
+                # What would end too late is not begun.
+                if (c, k) > (0, 0) and self.deadline.left < slowest:
+                    self.stopped = self.stopped or "time_limit"
+                    return
+                yield delayed(self.folds.evaluate)(self.candidates[c], k, (c, total), of_range)
+
+        try:
+            for place, (outcome, found) in zip(places, self.parallel(tasks()), strict=False):
+                self.outcomes.append(outcome)
+                self.worst.set(*place, found)
+                self.ends[place] = found.end
+                slowest = max(slowest, found.seconds)
+        except KeyboardInterrupt:
+            if not self.outcomes:
+                raise
+            self.stopped = "Ctrl-C"
+        if len(self.outcomes) < self.n_splits:
+            self.n_splits = len(self.outcomes)
+            self.worst = self.worst.of_first(self.n_splits)
+        if not of_range:
+            self._race(range(first, total))
+
+    def tighten(self, gap: float, alike: bool = False) -> None:
+        """Prove better bounds for candidates that these could make the best.
+
+        No bound is better than what was found. So a candidate that was found to be worse than the
+        bound of another, or better by a gap that does not matter, is out, and its bound may stay
+        coarse. So is one if no more was found of it than of another for which there is no hope of
+        a sharp bound, or, if candidates are `alike`, than of another that has its best bound.
+        """
+        known = self.worst
+        places = [(c, k) for c, k in np.argwhere(known.open() & ~known.sharp).tolist()]
+        places.sort(key=lambda place: (self._standing(place[0]), place[1]))
+
+        def is_out(c: int) -> bool:
+            best = np.nanmax(known.scores())
+            if c in self.hopeless:
+                return True
+            others = [*self.hopeless]
+            if alike:
+                others += [o for o in np.flatnonzero(known.sharp.all(axis=1)).tolist() if o != c]
+            best = np.nanmax(known.found[others].mean(axis=1), initial=best)
+            at_best = np.where(known.open()[c] & ~known.sharp[c], known.found[c], known.bound[c])
+            return bool(at_best.mean() <= best + max(slack(best), gap * abs(best)))
+
+        self._look(places, is_out, lambda _: self.deadline.left)
+
+    def unfinished(self) -> list[dict[str, Any]]:
+        """Return a result for each fit that was not made."""
+        missing = self.n_splits * len(self.candidates) - len(self.outcomes)
+        return [_like(self.outcomes[0])] * missing
+
+    def is_complete(self, c: int) -> bool:
+        """Whether a candidate was fitted on all folds."""
+        return len(self.outcomes) >= self.n_splits * (c + 1)
+
+    def _race(self, candidates: Sequence[int]) -> None:
+        """Look for worst cases by refits, and drop candidates that cannot win any more."""
+        known = self.worst
+        racing = [
+            c for c in candidates if np.isfinite(known.found[c]).all() and not known.looked[c].all()
+        ]
+        racing.sort(key=self._standing)
+        places = [(c, k) for c in racing for k in np.flatnonzero(~known.looked[c]).tolist()]
+        dropped: set[int] = set()
+
+        def is_out(c: int) -> bool:
+            if self.criterion != "mean" and c not in dropped:
+                scores = known.scores() if self.criterion == "worst" else known.found.mean(axis=1)
+                rivals = scores[known.looked.all(axis=1) & (np.arange(len(scores)) != c)]
+                best = np.nanmax(rivals, initial=-np.inf)
+                if known.found[c].mean() < best - slack(best):
+                    dropped.add(c)
+            return c in dropped
+
+        def seconds(place: int) -> float:
+            # One fold must not take the time of those after it.
+            share = min(1.0, self.n_jobs / (len(places) - place))
+            return max(AT_ONCE, share * self.deadline.left)
+
+        self._look(places, is_out, seconds, always=racing[:1])
+        for c in racing:
+            if not (known.looked[c].all() or is_out(c)):
+                known.forget(c)  # its fits alone would flatter it
+
+    def _look(
+        self,
+        places: Sequence[tuple[int, int]],
+        is_out: Callable[[int], bool],
+        seconds: Callable[[int], float],
+        always: Sequence[int] = (),
+    ) -> None:
+        """Look for worst cases in order, leaving out candidates once they are out.
+
+        Who is out, is so for good. So the answer is that of one process, which looks at one fold
+        after the other; several may look at folds that turn out not to count.
+        """
+        if self.stopped == "Ctrl-C":
+            return
+        begun: deque[tuple[int, int]] = deque()
+
+        def tasks() -> Iterator[Any]:
+            for number, (c, k) in enumerate(places):
+                if is_out(c):
+                    continue
+                if self.deadline.over and c not in always:
+                    self.stopped = self.stopped or "time_limit"
+                    return
+                begun.append((c, k))
+                yield delayed(self.folds.worst)(self.candidates[c], k, seconds(number))
+
+        try:
+            for found in self.parallel(tasks()):
+                c, k = begun.popleft()
+                if not is_out(c):
+                    self.worst.set(c, k, found)
+                    self.worst.sharp[c, k] = True
+                    if found.hopeless:
+                        self.hopeless.add(c)
+                    if found.cut:
+                        self.stopped = self.stopped or "time_limit"
+        except KeyboardInterrupt:
+            self.stopped = "Ctrl-C"
+
+    def _standing(self, c: int) -> tuple[float, Any]:
+        """Return a key by which the best candidate, by what was found so far, sorts first."""
+        return -float(self.worst.found[c].mean()), simplicity(self.candidates[c])
+
+
+def _like(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a fit that was not made."""
+
+    def unknown(scores: Any) -> Any:
+        return dict.fromkeys(scores, np.nan) if isinstance(scores, dict) else np.nan
+
+    missing = outcome | {"fit_time": np.nan, "score_time": np.nan, "fit_error": None}
+    for name in ("test_scores", "train_scores"):
+        if name in outcome:
+            missing[name] = unknown(outcome[name])
+    return missing
