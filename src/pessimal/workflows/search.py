@@ -35,6 +35,7 @@ from pessimal.tabular import (
     require_both_classes,
 )
 from pessimal.workflows.audit import affordable, audit_fitted
+from pessimal.workflows.enclosures import enclosure_of
 from pessimal.workflows.model import Fact, Label, TunedModel
 from pessimal.workflows.models import MODELS, ModelKind, ModelName
 from pessimal.workflows.tune import (
@@ -312,6 +313,7 @@ def _model(run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEnco
         guarantee=run.guarantee,
         facts=facts(run),
         kind=run.settings.model,
+        equally_good=enclosure_of(run.search.near_optimal_set()),
     )
 
 
