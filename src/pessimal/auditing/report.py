@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pessimal.auditing.constant import ConstantModel
 from pessimal.auditing.extremes import reached
 from pessimal.auditing.text import as_html, as_text, rounded
 from pessimal.near_optimal.base import Extreme
@@ -57,6 +58,9 @@ class ReferenceModel:
         Share of validation points with ``y·score < 0``; NaN for a regressor.
     scores : ndarray of shape (n_val,)
         Scores of the validation points.
+    sensitivity, specificity : float
+        Share of the points of the positive, and of the negative class, that are not misclassified;
+        NaN without such points, or unless there are two classes.
     """
 
     name: str
@@ -66,6 +70,8 @@ class ReferenceModel:
     loss: float
     error: float
     scores: Vector = field(repr=False)
+    sensitivity: float = np.nan
+    specificity: float = np.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +127,12 @@ class AuditReport:
         that is known by its refits alone, all is found, and bounds are infinite or trivial.
     said : ndarray of bool of shape (n_val, n_classes) or None
         Which classes refits were found to give to a point; None where scores say it.
+    worst_sensitivity, worst_specificity : Extreme or None
+        Least share of the validation points of the positive, and of the negative class, that a
+        near-optimal model gets right, and the bound below which none is; NaN where there are no
+        such points, or more than two classes.
+    constant : ConstantModel or None
+        The best model that says the same of every point.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -161,11 +173,22 @@ class AuditReport:
     notes: tuple[str, ...] = field(repr=False)
     proves: bool = True
     said: NDArray[np.bool_] | None = field(default=None, repr=False)
+    worst_sensitivity: Extreme | None = None
+    worst_specificity: Extreme | None = None
+    constant: ConstantModel | None = None
 
     @property
     def n_val(self) -> int:
         """Number of validation points."""
         return len(self.labels)
+
+    @property
+    def only_class(self) -> Any:
+        """The class that the reference gives to every validation point; None if it gives two."""
+        if len(self.classes) != 2:
+            return None
+        said = np.unique(self.reference.scores > 0.0)
+        return self.classes[int(said[0])] if len(said) == 1 else None
 
     @property
     def ambiguous(self) -> Mask:
