@@ -112,7 +112,7 @@ def main(words: list[str] | None = None) -> None:
         if table.missing():
             print(f"left out: {name}: {table.missing()}", flush=True)
     names, seeds = (names[:2], 1) if options.quick else (names, options.seeds)
-    asked = tuple(
+    asked: tuple[Mapping[str, Any], ...] = tuple(
         {"data": data, "seed": FIRST_SEED + k} for k, data in product(range(seeds), names)
     )
     with opened(options) as (store, docs):
