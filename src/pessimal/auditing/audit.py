@@ -10,7 +10,7 @@ models are audited that training it again finds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from pessimal.auditing.clock import Clock
-from pessimal.auditing.extremes import Extremes
-from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
+from pessimal.auditing.constant import constant_model
+from pessimal.auditing.extremes import End, Extremes
+from pessimal.auditing.report import AuditReport, Curve, GivenModel, ReferenceModel
 from pessimal.auditing.tables import read_study, through_steps
 from pessimal.auditing.training import (
     EPSILONS,
@@ -104,10 +105,9 @@ wrong on your validation data.
         clock.begin("training")
         members = BoxSet(study.problem, limits, budget, deadline=clock.after(0.5))
         clock.trained()
-        val = study.problem.X_val, study.problem.y_val
-        audited = Audited(
-            study, members, *val, members.trained.model, "a training optimum", EPSILONS
-        )
+        problem, model = study.problem, members.trained.model
+        val, name = (problem.X_val, problem.y_val), "a training optimum"
+        audited = Audited(study, members, *val, model, name, EPSILONS, problem.y_train)
         return _report(audited, grid, clock)
 
 
@@ -122,6 +122,8 @@ def audit_estimator(
     time_limit: float | None = TIME_LIMIT,
     verbose: bool = False,
     training: Training = "own",
+    given: Linear | None = None,
+    given_name: str = "the given model",
 ) -> AuditReport:
     """Audit a fitted classifier or regressor, together with models that train about as well.
 
@@ -161,6 +163,9 @@ def audit_estimator(
         the audited one, feature by feature. It is taken, too, for a linear classifier of two
         classes whose own training is not one of those known, such as that of SGDClassifier; the
         notes of the report then say why.
+    given, given_name : Linear, optional, and str
+        Another linear model, of the features of the last step, to be judged beside: whether it
+        trains as well, and what it attains. `model` must be linear then.
 
     Returns
     -------
@@ -192,7 +197,35 @@ def audit_estimator(
         clock.trained()
         used = audited.members.budget.epsilon
         grid = _grid(audited.epsilons if epsilons is None else epsilons, used)
-        return _report(audited, grid, clock)
+        report = _report(audited, grid, clock)
+    if given is None:
+        return report
+    return replace(report, given=_judged(given, given_name, audited))
+
+
+def _judged(model: Linear, name: str, audited: Audited) -> GivenModel:
+    """Judge a model that was brought along by what the audited ones are judged by."""
+    members = audited.members
+    if not members.proves:
+        raise InvalidInputError(
+            f"model is a {audited.name.split()[-1]}, whose training no given linear model can be "
+            "measured by; pass a linear one, such as LogisticRegression"
+        )
+    if len(model.coef) != len(audited.names.feature_names):
+        raise InvalidInputError(
+            f"given has {len(model.coef)} coefficients; pass {len(audited.names.feature_names)}, "
+            "one per feature"
+        )
+    judged = audited.extremes([members.budget.epsilon]).judge(model)
+    return GivenModel(
+        name,
+        members.contains(model),
+        members.train_loss(model),
+        judged.loss,
+        judged.error if audited.names.classes else np.nan,
+        1.0 - judged.error_in_class[1],
+        1.0 - judged.error_in_class[0],
+    )
 
 
 def _training_notes(trained: Extreme) -> tuple[str, ...]:
@@ -230,6 +263,11 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
         best_error=known.best_error.known() if names.classes else unknown,
         worst_error=errors[known.here],
         discrepancy=known.discrepancy.known() if names.classes else unknown,
+        worst_sensitivity=_complement(known.worst_in_class[1]),
+        worst_specificity=_complement(known.worst_in_class[0]),
+        constant=constant_model(
+            members.loss, audited.y_train, audited.y_val, known.labels, names.classes
+        ),
         score_low=known.low,
         score_high=known.high,
         found_low=known.found_low,
@@ -250,6 +288,8 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
             loss=reference.loss,
             error=reference.error if names.classes else np.nan,
             scores=reference.scores,
+            sensitivity=1.0 - reference.error_in_class[1],
+            specificity=1.0 - reference.error_in_class[0],
         ),
         least_train_loss=least,
         train_limit=members.limit,
@@ -273,6 +313,12 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
             *ended.notes,
         ),
     )
+
+
+def _complement(errors: End) -> Extreme:
+    """Return the share that is right, given the largest that is wrong."""
+    end = errors.known()
+    return Extreme(1.0 - end.value, 1.0 - end.upper_bound, 1.0 - end.lower_bound, end.model)
 
 
 def _tie_notes(known: Extremes) -> tuple[str, ...]:
@@ -305,6 +351,8 @@ def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
         ("worst error", partial(known.find_worst_error, known.here)),
         ("best error", known.find_best_error),
         ("discrepancy", known.find_discrepancy),
+        ("worst sensitivity", partial(known.find_worst_in_class, 1)),
+        ("worst specificity", partial(known.find_worst_in_class, 0)),
     ]
     for k in others:
         at = f"at epsilon {known.sets[k].budget.epsilon:g}"

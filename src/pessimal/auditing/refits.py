@@ -62,6 +62,11 @@ class RefitExtremes(Extremes):
         self._least = math.inf
         super().__init__(members, X, y, grid, reference)
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes in `y`, the positive one of two last; none for a regression."""
+        return tuple(self.classes.tolist())
+
     def _begin(self) -> None:
         """Know of the reference alone; what one question meets serves the others."""
         for members in self.sets:
@@ -101,6 +106,7 @@ class RefitExtremes(Extremes):
             loss,
             float(np.mean(predicted != self.y)),
             float(np.mean(predicted != self.predicted)),
+            self._in_class(np.asarray(predicted != self.y, np.float64)),
         )
 
     def _meet(self, k: int, model: Any) -> None:
@@ -127,6 +133,9 @@ class RefitExtremes(Extremes):
         self._ask(
             "best_error", self.here, partial(self.members.best, self.X, self.y, ERROR), deadline
         )
+
+    def find_worst_in_class(self, place: int, deadline: Deadline) -> None:
+        """Search no more: of each class the worst of the models met is told."""
 
     def find_discrepancy(self, deadline: Deadline) -> None:
         """Search for the largest error when the reference's predictions are the labels."""

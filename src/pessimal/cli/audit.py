@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,6 +14,7 @@ from pessimal.cli.console import STOPPED, say, say_json
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
+    from pessimal.near_optimal import Extreme
 
 
 def audit(
@@ -45,6 +49,21 @@ def audit(
         ),
     ] = None,
     delta: options.Delta = 0.0,
+    coef: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="Judge a model of yours, too: a CSV file of feature names and coefficients, and "
+            "a row called intercept.",
+        ),
+    ] = None,
+    model_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The same from a linear model in a .skops or .onnx file."
+        ),
+    ] = None,
+    class_weight: options.ClassWeight = "none",
     missing: options.Missing = "drop",
     text: options.Text = "refuse",
     drop: options.Drop = None,
@@ -68,6 +87,7 @@ def audit(
     from pessimal.limits import AT_ONCE, Deadline
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import audit_table
+    from pessimal.workflows.given import GivenSource
 
     if model == "svc-box" and box is None:
         box = 1.0
@@ -75,6 +95,14 @@ def audit(
         raise typer.BadParameter("--box belongs to --model svc-box.")
     if delta > 0.0 and box is None:
         raise typer.BadParameter("--delta needs --box; other models bring their own.")
+    given = coef or model_file
+    if coef is not None and model_file is not None:
+        raise typer.BadParameter("--coef and --model-file are both given; pass one of them.")
+    if given is not None and (box is not None or model in ("forest", "boosting")):
+        option = "--coef" if coef else "--model-file"
+        raise typer.BadParameter(f"{option} is judged by --model logistic, linear-svc or ridge.")
+    if box is not None and class_weight != "none":
+        raise typer.BadParameter("--class-weight belongs to other models than svc-box.")
     require_writable(report)
     deadline = Deadline.after(time_limit)
     table = with_labels(read_source(data), target, drop or ())
@@ -90,6 +118,8 @@ def audit(
         seed=seed,
         curve=report is not None,
         verbose=True,
+        class_weight=class_weight,
+        given=GivenSource(given) if given else None,
     )
     if report is not None:
         from pessimal.report.audit_page import write_audit_page
@@ -107,6 +137,30 @@ def audit(
         raise typer.Exit(STOPPED)
 
 
+IN_CLASS = ("worst_sensitivity", "worst_specificity")
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _plain(value: Any) -> Any:
+    return _known(value) if isinstance(value, float) else value
+
+
+def _share(end: Extreme | None, proves: bool) -> dict[str, float | None] | None:
+    if end is None or math.isnan(end.value):
+        return None
+    return {"value": end.value, "bound": end.lower_bound if proves else None}
+
+
+def _constant(report: AuditReport) -> dict[str, Any] | None:
+    constant = report.constant
+    if constant is None:
+        return None
+    return {"label": constant.label, "loss": _known(constant.loss), "error": constant.error}
+
+
 def _content(report: AuditReport) -> dict[str, Any]:
     names = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
     ends = {name: getattr(report, name) for name in names}
@@ -122,6 +176,11 @@ def _content(report: AuditReport) -> dict[str, Any]:
         "proves": report.proves,
         **{name: {"value": end.value, "bound": proved[name]} for name, end in ends.items()},
         "stopped": report.stopped,
+        **{name: _share(getattr(report, name), report.proves) for name in IN_CLASS},
+        "constant": _constant(report),
+        "given": {name: _plain(value) for name, value in asdict(report.given).items()}
+        if report.given
+        else None,
         "ambiguity": report.ambiguity,
         "ambiguity_bound": report.ambiguity_bound if report.proves else None,
         "n_train": report.n_train,
@@ -129,7 +188,14 @@ def _content(report: AuditReport) -> dict[str, Any]:
         "least_train_loss": report.least_train_loss,
         "train_limit": report.train_limit,
         "loss": report.loss,
-        "chosen": {"name": report.reference.name, "loss": report.reference.loss},
+        "chosen": {
+            "name": report.reference.name,
+            "loss": report.reference.loss,
+            "error": report.reference.error,
+            "sensitivity": _known(report.reference.sensitivity),
+            "specificity": _known(report.reference.specificity),
+            "only_class": report.only_class,
+        },
         "classes": report.classes,
         "rows": points.to_dict("records"),
         "notes": list(report.notes),

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit, audit_estimator
 from pessimal.limits import AT_ONCE, Deadline
+from pessimal.problem import Vector
 from pessimal.tabular import (
     CompleteRows,
     Labelled,
@@ -26,7 +27,8 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
-from pessimal.workflows.models import MODELS, ModelKind, ModelName
+from pessimal.workflows.given import Given, GivenSource
+from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 from pessimal.workflows.overrun import overrun_notes
 
 MOST_ROWS = 2000
@@ -46,6 +48,8 @@ def audit_table(
     seed: int = 0,
     curve: bool = False,
     verbose: bool = False,
+    class_weight: ClassWeight = "none",
+    given: GivenSource | None = None,
 ) -> AuditReport:
     """Audit on a table.
 
@@ -69,6 +73,11 @@ def audit_table(
         Whether to audit at several ε, for a picture.
     verbose : bool, default=False
         As in `pessimal.audit`.
+    class_weight : {"none", "balanced"}, default="none"
+        Whether rows of the rarer class weigh more in training, so that both classes weigh the same;
+        not in a box.
+    given : GivenSource, optional
+        Where a linear model is read from that is judged beside; not in a box.
 
     Returns
     -------
@@ -90,17 +99,18 @@ def audit_table(
     encoder = make_column_encoder(table.columns, missing, text)
     rows = complete_rows(table, np.arange(len(table.y)), encoder, "audit")
     require_both_classes(table, rows, "audit")
+    brought = given.read(rows.X, table.classes) if given else None
     X_train, X_val, y_train, y_val = train_test_split(
         rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
     always = "a first training of the box"
     if box is None:
         begun = time.perf_counter()
-        pipeline = kind.pipeline(seed).fit(X_train, y_train)
+        pipeline = kind.pipeline(seed, class_weight).fit(X_train, y_train)
         train, val = CompleteRows(X_train, y_train, ()), CompleteRows(X_val, y_val, ())
         always = f"the fit, {time.perf_counter() - begun:.1f} s, and training once more"
         left = max(deadline.left, AT_ONCE)
-        report = audit_fitted(pipeline, train, val, table, epsilon, curve, left, verbose)
+        report = audit_fitted(pipeline, train, val, table, epsilon, curve, left, verbose, brought)
     else:
         scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
         report = audit(
@@ -115,9 +125,21 @@ def audit_table(
             max(deadline.left, AT_ONCE),
             verbose,
         )
-    late = overrun_notes(deadline, time_limit, always)
-    notes = (*table.notes, *encoder.notes, *rows.notes, *report.notes, *late)
+    weighed = weighing(table, rows.y, class_weight)
+    told = brought.notes if brought else ()
+    notes = (*table.notes, *encoder.notes, *rows.notes, weighed, *told, *report.notes)
+    notes += overrun_notes(deadline, time_limit, always)
     return replace(report, notes=notes)
+
+
+def weighing(table: Labelled, y: Vector, class_weight: ClassWeight) -> str:
+    """Say how frequent the rarer class is, and how classes weigh in training."""
+    share = float(np.mean(y > 0.0))
+    rarer, share = (table.classes[1], share) if share <= 0.5 else (table.classes[0], 1.0 - share)
+    how = "every row weighs the same in training; --class-weight balanced weighs classes the same"
+    if class_weight == "balanced":
+        how = "both classes weigh the same in training (--class-weight balanced)"
+    return f"Class {rarer!s} has {share:.1%} of the rows; {how}."
 
 
 def affordable(table: Labelled, kind: ModelKind, seed: int) -> Labelled:
@@ -141,6 +163,7 @@ def audit_fitted(
     curve: bool,
     time_limit: float,
     verbose: bool,
+    given: Given | None = None,
 ) -> AuditReport:
     """Audit a pipeline that was fitted to rows with signs for labels; report by the labels."""
     # scikit-learn refuses labels of some types, so it gets signs, and the names afterwards.
@@ -154,5 +177,10 @@ def audit_fitted(
         epsilons=None if curve else (),
         time_limit=time_limit,
         verbose=verbose,
+        **(given.scaled(pipeline[0]) if given else {}),
     )
-    return replace(report, classes=table.classes, labels=table.labels(val.y))
+    constant = report.constant
+    if constant is not None:
+        constant = replace(constant, label=table.classes[int(constant.label > 0.0)])
+    labels = table.labels(val.y)
+    return replace(report, classes=table.classes, labels=labels, constant=constant)

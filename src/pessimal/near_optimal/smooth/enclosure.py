@@ -6,7 +6,8 @@ is a first ellipsoid; the parabolas below R over the ranges it leaves make it na
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+import operator
+from functools import cached_property, partial, reduce
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -20,6 +21,7 @@ from pessimal.near_optimal.smooth.ranges import (
     Supports,
     exact,
     guessed,
+    largest_curvature,
     narrowed,
 )
 from pessimal.near_optimal.smooth.relaxation import Envelope, envelope
@@ -93,6 +95,16 @@ class Enclosure:
             for rows, term in zip(terms, training.terms, strict=True)
         )
         return Envelope(parts, training.fixed)
+
+    def inner_region(self) -> Quadratic:
+        """Return an ellipsoid of members alone, for an objective without absolute values."""
+        training = self.training
+        parts = [
+            of.total(partial(largest_curvature, term.loss, training.u))
+            for term, of in zip(training.terms, self.rows, strict=True)
+        ]
+        above = reduce(operator.add, parts, training.fixed.curvature)
+        return Quadratic(training.optimum.value - self.inner, training.optimum.slope, above)
 
     def _first_region(self) -> Quadratic:
         """Return an ellipsoid that certainly holds the set."""

@@ -201,6 +201,11 @@ def _least_curvature(loss: SmoothLoss, trained: Vector, block: Block) -> Matrix:
     return block.gram(loss.least_secant(block.margins(trained), block.low, block.high))
 
 
+def largest_curvature(loss: SmoothLoss, trained: Vector, block: Block) -> Matrix:
+    """Return the curvature of a parabola above the mean loss, tangent at the trained model."""
+    return block.gram(loss.largest_secant(block.margins(trained), block.low, block.high))
+
+
 @dataclass(frozen=True, eq=False)
 class Furthest:
     """Bounds on ``z·d`` over the set, and the models, from the trained one, that come closest."""

@@ -30,6 +30,7 @@ from pessimal.near_optimal.base import (
     read_budget,
     read_size,
 )
+from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.enclosure import Enclosure
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
@@ -186,6 +187,17 @@ class SmoothSet(NearOptimalSet):
         while len(members) < read_size(n) and not (members and deadline.over):
             members.append(self._model(self._members.at_random(rng)))
         return members
+
+    def enclosure(self) -> EllipsoidPair | None:
+        """Return ellipsoids around and inside the set, which say of new rows what it can.
+
+        None where a penalty on absolute values leaves none inside, or there is no intercept.
+        """
+        coordinates, around = self.problem.coordinates, self._enclosure
+        if self.objective.absolute is not None or not coordinates.intercept:
+            return None
+        outer, inner = around.ellipsoids.regions[-1], around.inner_region()
+        return EllipsoidPair(coordinates.shift, coordinates.scale, self.u, outer, inner)
 
     @cached_property
     def _enclosure(self) -> Enclosure:
