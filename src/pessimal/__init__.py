@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pessimal.attacks import evade
-    from pessimal.auditing import AuditReport, audit, audit_estimator
+    from pessimal.auditing import AuditReport, abstention_curve, audit, audit_estimator
     from pessimal.certificate import Certificate
     from pessimal.datasets import load_cancer, load_diabetes
     from pessimal.errors import InvalidInputError, PessimalError, SolverError
@@ -38,6 +38,7 @@ __all__ = [
     "Status",
     "TuningProblem",
     "TuningSolution",
+    "abstention_curve",
     "audit",
     "audit_estimator",
     "best_case",
@@ -53,7 +54,7 @@ __all__ = [
 
 _NAMES_OF = {
     "attacks": ("evade",),
-    "auditing": ("AuditReport", "audit", "audit_estimator"),
+    "auditing": ("AuditReport", "abstention_curve", "audit", "audit_estimator"),
     "certificate": ("Certificate",),
     "datasets": ("load_cancer", "load_diabetes"),
     "errors": ("InvalidInputError", "PessimalError", "SolverError"),

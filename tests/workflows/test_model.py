@@ -115,7 +115,7 @@ def test_values_of_another_type_are_noticed(tmp_path: Path) -> None:
         ({"classes": ["a", "a"]}, "classes are not two different labels"),
         ({"classes": ["a", "b", "c"]}, "classes are not two different labels"),
         ({"classes": [["a"], "b"]}, "a label or fact is"),
-        ({"coef": [1.0, 2.0]}, "coef has 2 numbers for 3 features"),
+        ({"coef": [1.0, 2.0]}, "coef has 2 numbers instead of 3"),
         ({"coef": [1.0, 2.0, 10**400]}, "instead of a finite number"),
         ({"columns": []}, "columns is empty or names a column twice"),
         ({"columns": [{"name": "a"}, {"name": "a"}]}, "columns is empty or names a column twice"),

@@ -189,7 +189,7 @@ def test_other_linear_models_are_tuned_saved_and_audited(model: str, tmp_path: P
     predicted = run_command("predict", out, data)
     assert predicted.code == 0
     lines = predicted.out.splitlines()
-    assert (lines[0], len(lines)) == ("row,prediction,score", 201)
+    assert (lines[0], len(lines)) == ("row,prediction,score,low,high,agreement", 201)
     audited = json.loads(run_command("audit", data, *chosen, "--json").out)
     assert audited["proves"] is True
     assert audited["worst_loss"]["value"] <= audited["worst_loss"]["bound"]

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from pessimal.auditing.clock import Clock
-from pessimal.auditing.extremes import Extremes
+from pessimal.auditing.constant import constant_model
+from pessimal.auditing.extremes import End, Extremes
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import read_study, through_steps
 from pessimal.auditing.training import (
@@ -104,10 +105,9 @@ wrong on your validation data.
         clock.begin("training")
         members = BoxSet(study.problem, limits, budget, deadline=clock.after(0.5))
         clock.trained()
-        val = study.problem.X_val, study.problem.y_val
-        audited = Audited(
-            study, members, *val, members.trained.model, "a training optimum", EPSILONS
-        )
+        problem, model = study.problem, members.trained.model
+        val, name = (problem.X_val, problem.y_val), "a training optimum"
+        audited = Audited(study, members, *val, model, name, EPSILONS, problem.y_train)
         return _report(audited, grid, clock)
 
 
@@ -230,6 +230,11 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
         best_error=known.best_error.known() if names.classes else unknown,
         worst_error=errors[known.here],
         discrepancy=known.discrepancy.known() if names.classes else unknown,
+        worst_sensitivity=_complement(known.worst_in_class[1]),
+        worst_specificity=_complement(known.worst_in_class[0]),
+        constant=constant_model(
+            members.loss, audited.y_train, audited.y_val, known.labels, names.classes
+        ),
         score_low=known.low,
         score_high=known.high,
         found_low=known.found_low,
@@ -250,6 +255,8 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
             loss=reference.loss,
             error=reference.error if names.classes else np.nan,
             scores=reference.scores,
+            sensitivity=1.0 - reference.error_in_class[1],
+            specificity=1.0 - reference.error_in_class[0],
         ),
         least_train_loss=least,
         train_limit=members.limit,
@@ -273,6 +280,12 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
             *ended.notes,
         ),
     )
+
+
+def _complement(errors: End) -> Extreme:
+    """Return the share that is right, given the largest that is wrong."""
+    end = errors.known()
+    return Extreme(1.0 - end.value, 1.0 - end.upper_bound, 1.0 - end.lower_bound, end.model)
 
 
 def _tie_notes(known: Extremes) -> tuple[str, ...]:
@@ -305,6 +318,8 @@ def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
         ("worst error", partial(known.find_worst_error, known.here)),
         ("best error", known.find_best_error),
         ("discrepancy", known.find_discrepancy),
+        ("worst sensitivity", partial(known.find_worst_in_class, 1)),
+        ("worst specificity", partial(known.find_worst_in_class, 0)),
     ]
     for k in others:
         at = f"at epsilon {known.sets[k].budget.epsilon:g}"

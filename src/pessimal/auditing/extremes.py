@@ -59,12 +59,16 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What a model attains: its scores, loss, error, and share of labels unlike the reference's."""
+    """What a model attains: its scores, loss, error, and share of labels unlike the reference's.
+
+    Errors are also counted in each of two classes; NaN in a class without points, or of others.
+    """
 
     scores: Vector
     loss: float
     error: float
     changed: float
+    error_in_class: tuple[float, float]
 
 
 class Extremes:
@@ -86,6 +90,8 @@ class Extremes:
         No member gives a validation point a score beyond.
     found_low, found_high : ndarray of shape (n,)
         Least and largest score among the members found.
+    labels : tuple
+        Of the classes in `y`, the positive one last; none for a regression.
     said : ndarray of bool of shape (n, n_classes) or None
         Classes that members found give to points; None where the signs of scores say it.
     coefficients : CoefficientRange or None
@@ -101,6 +107,7 @@ class Extremes:
     said: Any = None
     coefficients: CoefficientRange | None = None
     warned: tuple[str, ...] = ()
+    labels: tuple[Any, ...] = (-1.0, 1.0)
 
     def __init__(
         self, members: NearOptimalSet, X: Any, y: Any, grid: list[float], reference: Model
@@ -128,6 +135,7 @@ class Extremes:
         self.worst_loss = [end(1.0) for _ in self.sets]
         self.worst_error = [end(1.0) for _ in self.sets]
         self.best_error, self.discrepancy = end(-1.0), end(1.0)
+        self.worst_in_class = [end(1.0), end(1.0)]
         scores = self.scores(self.reference)
         self.found_low, self.found_high = scores.copy(), scores.copy()
         self.predicted = self._predicted(self.reference)
@@ -157,6 +165,16 @@ class Extremes:
             float(self.weight @ self.members.loss.of_scores(self.y, scores)),
             ERROR.mean(self.y * scores, self.weight),
             ERROR.mean(self.predicted * scores, self.weight),
+            self._in_class(ERROR.value(self.y * scores)),
+        )
+
+    def _in_class(self, errors: Any) -> tuple[float, float]:
+        """Return the share of errors in each of two classes."""
+        if len(self.labels) != 2:
+            return np.nan, np.nan
+        negative, positive = (self.y == label for label in self.labels)
+        return tuple(  # type: ignore[return-value]
+            float(errors[rows].mean()) if rows.any() else np.nan for rows in (negative, positive)
         )
 
     @property
@@ -242,6 +260,17 @@ class Extremes:
             known = [self.reference, self.members.trained.model]
             self.coefficients = coefficient_range(self.members, self.X, known, deadline)
 
+    def find_worst_in_class(self, place: int, deadline: Deadline) -> None:
+        """Search for the largest share of errors among the points of one of two classes."""
+        rows = self.y == self.labels[place]
+        n = int(rows.sum())
+        if not n:
+            return
+        worst = self.members.worst(self.X[rows], self.y[rows], ERROR, time_limit=deadline)
+        if worst.lower_bound == worst.value:
+            self._meet(self.here, worst.model)
+        self.worst_in_class[place].limit(math.floor(worst.upper_bound * n + STRICT) / n)
+
     def _worst(self, k: int, labels: Vector, loss: Loss, deadline: Deadline) -> float:
         """Bound the largest loss; judge its model, if it is certainly a member."""
         worst = self.sets[k].worst(self.X, labels, loss, time_limit=deadline)
@@ -263,6 +292,8 @@ class Extremes:
         if k <= self.here:
             self.best_error.meet(judged.error, model)
             self.discrepancy.meet(judged.changed, model)
+            for end, error in zip(self.worst_in_class, judged.error_in_class, strict=True):
+                end.meet(error, model)
             self.found_low = np.minimum(self.found_low, judged.scores)
             self.found_high = np.maximum(self.found_high, judged.scores)
 
@@ -273,6 +304,9 @@ class Extremes:
         self.best_error.limit(least_error)
         _, most_changed = self._means(ERROR, self.predicted, self.low, self.high)
         self.discrepancy.limit(most_changed)
+        _, most = ERROR.over_scores(self.y, self.low, self.high)
+        for end, errors in zip(self.worst_in_class, self._in_class(most), strict=True):
+            end.limit(errors)
 
     def _bound_losses(self, k: int, low: Vector, high: Vector) -> None:
         least, largest = self._means(self.members.loss, self.y, low, high)

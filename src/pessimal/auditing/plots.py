@@ -17,6 +17,7 @@ from pessimal.problem import Mask, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
 if TYPE_CHECKING:
+    from pessimal.auditing.abstention import AbstentionCurve
     from pessimal.auditing.report import AuditReport
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#666666"
@@ -146,3 +147,30 @@ def _ambiguity(report: AuditReport) -> str:
         return f"Ambiguity at least {report.ambiguity:.0%}, "
     most = f" to {report.ambiguity_bound:.0%}" if report.undecided.any() else ""
     return f"Ambiguity {report.ambiguity:.0%}{most}, "
+
+
+def draw_abstention(curve: AbstentionCurve, axes: Axes | None = None) -> Axes:
+    """Draw accuracy against the share of rows answered, beside a model that judges itself."""
+    if axes is None:
+        axes = Figure(figsize=(6.0, 4.2), layout="constrained").subplots()
+    axes.axhline(curve.accuracy_of_all, color=GREY, linestyle="--", linewidth=1.0)
+    axes.text(0.01, curve.accuracy_of_all, "all rows", transform=axes.get_yaxis_transform())
+    alone = "the same number of rows, by the size of the model's own score"
+    axes.plot(curve.answered, curve.accuracy_by_score, "o:", color=ORANGE, label=alone)
+    agree = "rows on which all models that train as well agree"
+    axes.plot(curve.answered, curve.accuracy, "s-", color=BLUE, label=agree)
+    for epsilon, x, y in zip(curve.epsilons, curve.answered, curve.accuracy, strict=True):
+        if np.isfinite(y):
+            axes.annotate(
+                f"ε = {epsilon:g}",
+                (x, y),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha="center",
+                fontsize="small",
+            )
+    axes.set_xlim(right=1.02)
+    axes.set_xlabel("share of rows answered")
+    axes.set_ylabel("accuracy on them")
+    axes.legend(framealpha=0.8, edgecolor="none", fontsize="small", loc="lower left")
+    return axes

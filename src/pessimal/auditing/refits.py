@@ -58,6 +58,7 @@ class RefitExtremes(Extremes):
         self, members: RetrainedSet, X: Any, y: NDArray[Any], grid: list[float], reference: Any
     ) -> None:
         self.classes = reference.classes_ if is_classifier(reference) else np.array([])
+        self.labels = tuple(self.classes.tolist())
         self._found: list[_Found] = []
         self._least = math.inf
         super().__init__(members, X, y, grid, reference)
@@ -101,6 +102,7 @@ class RefitExtremes(Extremes):
             loss,
             float(np.mean(predicted != self.y)),
             float(np.mean(predicted != self.predicted)),
+            self._in_class(np.asarray(predicted != self.y, np.float64)),
         )
 
     def _meet(self, k: int, model: Any) -> None:
@@ -127,6 +129,9 @@ class RefitExtremes(Extremes):
         self._ask(
             "best_error", self.here, partial(self.members.best, self.X, self.y, ERROR), deadline
         )
+
+    def find_worst_in_class(self, place: int, deadline: Deadline) -> None:
+        """Search no more: of each class the worst of the models met is told."""
 
     def find_discrepancy(self, deadline: Deadline) -> None:
         """Search for the largest error when the reference's predictions are the labels."""

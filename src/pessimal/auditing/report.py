@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pessimal.auditing.coefficients import CoefficientRange
+from pessimal.auditing.constant import ConstantModel
 from pessimal.auditing.extremes import reached
 from pessimal.auditing.text import as_text, rounded
 from pessimal.near_optimal.base import Extreme
@@ -59,6 +60,9 @@ class ReferenceModel:
         Share of validation points with ``y·score < 0``; NaN for a regressor.
     scores : ndarray of shape (n_val,)
         Scores of the validation points.
+    sensitivity, specificity : float
+        Share of the points of the positive, and of the negative class, that are not misclassified;
+        NaN without such points, or unless there are two classes.
     """
 
     name: str
@@ -68,6 +72,8 @@ class ReferenceModel:
     loss: float
     error: float
     scores: Vector = field(repr=False)
+    sensitivity: float = np.nan
+    specificity: float = np.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +131,12 @@ class AuditReport:
         Which classes refits were found to give to a point; None where scores say it.
     coefficients : CoefficientRange or None
         Ranges of the coefficients, found and proved; None for models without, or without time.
+    worst_sensitivity, worst_specificity : Extreme or None
+        Least share of the validation points of the positive, and of the negative class, that a
+        near-optimal model gets right, and the bound below which none is; NaN where there are no
+        such points, or more than two classes.
+    constant : ConstantModel or None
+        The best model that says the same of every point.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -166,11 +178,22 @@ class AuditReport:
     proves: bool = True
     said: NDArray[np.bool_] | None = field(default=None, repr=False)
     coefficients: CoefficientRange | None = field(default=None, repr=False)
+    worst_sensitivity: Extreme | None = None
+    worst_specificity: Extreme | None = None
+    constant: ConstantModel | None = None
 
     @property
     def n_val(self) -> int:
         """Number of validation points."""
         return len(self.labels)
+
+    @property
+    def only_class(self) -> Any:
+        """The class that the reference gives to every validation point; None if it gives two."""
+        if len(self.classes) != 2:
+            return None
+        said = np.unique(self.reference.scores > 0.0)
+        return self.classes[int(said[0])] if len(said) == 1 else None
 
     @property
     def ambiguous(self) -> Mask:

@@ -82,7 +82,47 @@ def table(report: AuditReport) -> list[tuple[str, ...]]:
 
 def findings(report: AuditReport) -> list[str]:
     """Ambiguity and discrepancy, one sentence each: what was found, and what is not known."""
-    return [_ambiguity(report), _discrepancy(report)] if report.classes else []
+    if not report.classes:
+        return [_constant(report)] if report.constant else []
+    told = [_ambiguity(report), _discrepancy(report), *_in_classes(report)]
+    return [*told, _constant(report)] if report.constant else told
+
+
+def _in_classes(report: AuditReport) -> list[str]:
+    """Sensitivity and specificity, one sentence each, of classes with points."""
+    reference, told = report.reference, []
+    for name, label, chosen, worst in (
+        ("Sensitivity", report.classes[-1], reference.sensitivity, report.worst_sensitivity),
+        ("Specificity", report.classes[0], reference.specificity, report.worst_specificity),
+    ):
+        if worst is None or math.isnan(worst.value) or len(report.classes) != TWO:
+            continue
+        n = int((report.labels == label).sum())
+        none = f"; none has fewer than {rounded(n * worst.lower_bound, 0, -1.0):.0f}"
+        told.append(
+            f"{name}: of the {n} validation points of class {label!s}, the chosen model has "
+            f"{n * chosen:.0f} right ({chosen:.1%}), and the worst of these models that was found "
+            f"{n * worst.value:.0f} ({worst.value:.1%}){none if report.proves else ''}."
+        )
+    return told
+
+
+def _constant(report: AuditReport) -> str:
+    """Say what a constant attains, and whether the chosen model is one."""
+    constant = report.constant
+    assert constant is not None
+    loss = f"a mean {report.loss} loss of {constant.loss:.4f} on these points"
+    if not report.classes:
+        return f"For comparison: to predict the mean, {constant.label:.4g}, has {loss}."
+    told = (
+        f"For comparison: to say {constant.label!s} of every point, the most frequent class in "
+        f"training, is wrong on {constant.error:.1%} of these points"
+    )
+    if not math.isnan(constant.loss):
+        told += f"; the best constant score has {loss}"
+    if report.only_class is not None:
+        told += f". The chosen model says {report.only_class!s} of every point: it is a constant"
+    return f"{told}."
 
 
 def _ambiguity(report: AuditReport) -> str:

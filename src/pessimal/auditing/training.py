@@ -62,6 +62,8 @@ class Audited:
         What it is.
     epsilons : tuple of float
         Where curves are of interest.
+    y_train : ndarray
+        The training labels, as `y_val`.
     notes : tuple of str
         What a reader must know of the models.
     """
@@ -73,6 +75,7 @@ class Audited:
     reference: Any
     name: str
     epsilons: tuple[float, ...]
+    y_train: Any
     notes: tuple[str, ...] = ()
 
     def extremes(self, grid: list[float]) -> Extremes:
@@ -183,7 +186,8 @@ def _own_problem(
         f"penalty. On validation data the {loss} loss is without penalty, and every point counts "
         "once."
     )
-    return _audited(study, members, (problem.X_val, problem.y_val), model, model.name, note)
+    targets = problem.y_train, problem.y_val
+    return _audited(study, members, problem.X_val, targets, model, model.name, note)
 
 
 def _linear_regression(
@@ -199,7 +203,8 @@ def _linear_regression(
         "error on the training points plus its penalty, if it has one. On validation data the "
         "squared error is without penalty."
     )
-    return _audited(names, members, (np.asarray(X_val, np.float64), y_val), model, name, note)
+    rows, targets = np.asarray(X_val, np.float64), (y_train, y_val)
+    return _audited(names, members, rows, targets, model, name, note)
 
 
 def _refits(
@@ -216,13 +221,14 @@ def _refits(
         f"{name_of(members.loss)} loss on the training points is within the budget. All numbers "
         "are of models that were found; of others nothing is proved."
     )
-    return _audited(names, members, (X_val, y_val), estimator, name, note)
+    return _audited(names, members, X_val, (y_train, y_val), estimator, name, note)
 
 
 def _audited(
     names: Names,
     members: NearOptimalSet,
-    val: tuple[Any, Any],
+    X_val: Any,
+    targets: tuple[Any, Any],
     reference: Any,
     name: str,
     note: str,
@@ -236,7 +242,8 @@ def _audited(
         "other data or weights than these. That is delta, so that it is one of the models audited."
     )
     notes = (note, missed) if delta > NEGLIGIBLE * least else (note,)
-    return Audited(names, members, *val, reference, f"the audited {name}", OWN_EPSILONS, notes)
+    title, (y_train, y_val) = f"the audited {name}", targets
+    return Audited(names, members, X_val, y_val, reference, title, OWN_EPSILONS, y_train, notes)
 
 
 def _with_reference(members: SetT, model: Any) -> SetT:
@@ -284,5 +291,6 @@ def _hinge_box(
         "models audited have coefficients no larger and train no worse than it does, and it "
         "is one of them."
     )
-    val = study.problem.X_val, study.problem.y_val
-    return Audited(study, members, *val, model, f"the audited {model.name}", EPSILONS, (note,))
+    X_val, y_val, title = study.problem.X_val, study.problem.y_val, f"the audited {model.name}"
+    y_train = study.problem.y_train
+    return Audited(study, members, X_val, y_val, model, title, EPSILONS, y_train, (note,))

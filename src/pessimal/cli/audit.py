@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,6 +12,7 @@ from pessimal.cli.console import STOPPED, say, say_json
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
+    from pessimal.near_optimal import Extreme
 
 
 def audit(
@@ -45,6 +47,7 @@ def audit(
         ),
     ] = None,
     delta: options.Delta = 0.0,
+    class_weight: options.ClassWeight = "none",
     missing: options.Missing = "drop",
     text: options.Text = "refuse",
     drop: options.Drop = None,
@@ -74,6 +77,8 @@ def audit(
         raise typer.BadParameter("--box belongs to --model svc-box.")
     if delta > 0.0 and box is None:
         raise typer.BadParameter("--delta needs --box; other models bring their own.")
+    if box is not None and class_weight != "none":
+        raise typer.BadParameter("--class-weight belongs to other models than svc-box.")
     require_writable(report)
     table = with_labels(read_source(data), target, drop or ())
     audited = audit_table(
@@ -88,6 +93,7 @@ def audit(
         seed=seed,
         curve=report is not None,
         verbose=True,
+        class_weight=class_weight,
     )
     if report is not None:
         from pessimal.report.audit_page import write_audit_page
@@ -105,6 +111,26 @@ def audit(
         raise typer.Exit(STOPPED)
 
 
+IN_CLASS = ("worst_sensitivity", "worst_specificity")
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _share(end: Extreme | None, proves: bool) -> dict[str, float | None] | None:
+    if end is None or math.isnan(end.value):
+        return None
+    return {"value": end.value, "bound": end.lower_bound if proves else None}
+
+
+def _constant(report: AuditReport) -> dict[str, Any] | None:
+    constant = report.constant
+    if constant is None:
+        return None
+    return {"label": constant.label, "loss": _known(constant.loss), "error": constant.error}
+
+
 def _content(report: AuditReport) -> dict[str, Any]:
     names = ("best_loss", "worst_loss", "best_error", "worst_error", "discrepancy")
     ends = {name: getattr(report, name) for name in names}
@@ -120,6 +146,8 @@ def _content(report: AuditReport) -> dict[str, Any]:
         "proves": report.proves,
         **{name: {"value": end.value, "bound": proved[name]} for name, end in ends.items()},
         "stopped": report.stopped,
+        **{name: _share(getattr(report, name), report.proves) for name in IN_CLASS},
+        "constant": _constant(report),
         "ambiguity": report.ambiguity,
         "ambiguity_bound": report.ambiguity_bound if report.proves else None,
         "n_train": report.n_train,
@@ -127,7 +155,14 @@ def _content(report: AuditReport) -> dict[str, Any]:
         "least_train_loss": report.least_train_loss,
         "train_limit": report.train_limit,
         "loss": report.loss,
-        "chosen": {"name": report.reference.name, "loss": report.reference.loss},
+        "chosen": {
+            "name": report.reference.name,
+            "loss": report.reference.loss,
+            "error": report.reference.error,
+            "sensitivity": _known(report.reference.sensitivity),
+            "specificity": _known(report.reference.specificity),
+            "only_class": report.only_class,
+        },
         "classes": report.classes,
         "rows": points.to_dict("records"),
         "notes": list(report.notes),

@@ -48,6 +48,13 @@ Text: TypeAlias = Annotated[
     Literal["refuse", "one-hot"],
     typer.Option(help="Text columns: refuse them, or make a feature of 0 and 1 of each category."),
 ]
+ClassWeight: TypeAlias = Annotated[
+    Literal["none", "balanced"],
+    typer.Option(
+        help="How classes weigh in training: by their rows, or both the same, for a rare class "
+        "that matters. Not for svc-box."
+    ),
+]
 Epsilon: TypeAlias = Annotated[
     float,
     typer.Option(

@@ -82,6 +82,7 @@ def tune(
             help="Share of the rows to hold out for the comparison.",
         ),
     ] = 0.25,
+    class_weight: options.ClassWeight = "none",
     missing: options.Missing = "drop",
     text: options.Text = "refuse",
     drop: options.Drop = None,
@@ -119,6 +120,8 @@ def tune(
     given: dict[str, Any] = {name: x for name, x in of_the_box.items() if x is not None}
     model = model or ("svc-box" if view or inner or groups else "logistic")
     _require_options_of(model, given, out)
+    if model == "svc-box" and class_weight != "none":
+        raise typer.BadParameter("--class-weight belongs to other models than svc-box.")
     require_writable(out)
     require_writable(report)
     table = with_labels(read_source(data), target, drop or ())
@@ -128,7 +131,8 @@ def tune(
     if model == "svc-box":
         answer = _of_box(tune_table(table, Settings(**given)), data)
     else:
-        answer = _of_search(search_table(table, SearchSettings(model=model, **given)), data)
+        settings = SearchSettings(model=model, class_weight=class_weight, **given)
+        answer = _of_search(search_table(table, settings), data)
     if out is not None and answer.model is not None:
         write_model(answer.model, out)
     if report is not None:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -34,6 +35,10 @@ from pessimal.estimators.final import FINALS
 from pessimal.estimators.split import Rows
 from pessimal.flip import RULES
 from pessimal.limits import AT_ONCE, Deadline
+from pessimal.near_optimal.pipeline import PipelineSet
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.prediction import DISAGREE
+from pessimal.near_optimal.predictors import RangePredictor
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
 
@@ -102,7 +107,7 @@ class Scaling:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BoxClassifier(RangePredictor, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier with ``|w_j| ≤ box_j``; subclasses tune the box in `fit`.
 
     The fields are the parameters: scikit-learn reads them off the constructor.
@@ -148,19 +153,39 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self._features(X) @ self.coef_[0] + self.intercept_[0])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, abstain: bool = False, abstain_label: Any = DISAGREE) -> NDArray[Any]:
         """Predict the class of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, p)
+        abstain : bool, default=False
+            Whether to give no class to rows on which models that train as well may disagree.
+        abstain_label : default="models disagree"
+            What such rows are given instead.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Of objects, if it may abstain.
         """
         positive = self.decision_function(X) > 0.0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
+        labels = np.asarray(self.classes_[positive.astype(np.intp)])
+        return self._abstaining(labels, X, abstain_label) if abstain else labels
+
+    def near_optimal_set(self) -> PipelineSet:
+        """Return all models of the tuned box that train about as well as the best, on all rows.
+
+        The rows are those of `fit`, which are kept for it.
+        """
+        check_is_fitted(self)
+        every = np.ones(len(self._fitted_rows.y), dtype=np.bool_)
+        problem = self._problem(self._fitted_rows, every, every)
+        members = BoxSet(problem, self.box_, self._budget())
+        members.classes = self.classes_[0], self.classes_[1]
+        return PipelineSet(
+            FunctionTransformer(lambda X: self._scaling.scaled(self._features(X))), members
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -237,7 +262,9 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"class_weight is {self.class_weight!r}; pass a positive, finite number for each "
                 "class"
             )
-        return Rows(self._scaling.scaled(rows.X), rows.y, rows.weight * factors[positive])
+        weight = rows.weight * factors[positive]
+        self._fitted_rows = Rows(self._scaling.scaled(rows.X), rows.y, weight)
+        return self._fitted_rows
 
     def _problem(self, rows: Rows, train: Mask, val: Mask) -> TuningProblem:
         """Return the tuning problem with these rows as T and V."""

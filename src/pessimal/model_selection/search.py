@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
-from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.model_selection._validation import (
     _insert_error_scores,
     _warn_or_raise_about_fit_failures,
@@ -26,6 +26,7 @@ from sklearn.model_selection._validation import (
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
 
@@ -35,6 +36,9 @@ from pessimal.losses import Loss
 from pessimal.model_selection.choice import TIE, choose, simplicity
 from pessimal.model_selection.folds import Folds, Worst
 from pessimal.model_selection.worst import WorstCase
+from pessimal.near_optimal.base import NearOptimalSet
+from pessimal.near_optimal.prediction import DISAGREE
+from pessimal.near_optimal.predictors import RangePredictor
 from pessimal.problem import Budget
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ LOSS_OF = {
 """The loss whose negative, or for errors its complement, is a score of scikit-learn."""
 
 
-class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
+class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
     """Search hyperparameters by the worst model that trains as well, fold by fold.
 
     For each candidate and each fold, the models that train about as well as the best are taken
@@ -279,11 +283,44 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
             started = time.time()
             self.best_estimator_.fit(X, y, **routed.estimator.fit)
             self.refit_time_ = time.time() - started
+            self._refit_rows = X, y, folds.weight
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
         return self
+
+    @available_if(_search_estimator_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any, abstain: bool = False, abstain_label: Any = DISAGREE) -> Any:
+        """Predict with the best estimator, on request not where models that train as well disagree.
+
+        Parameters
+        ----------
+        X : array-like
+        abstain : bool, default=False
+            Whether a classifier may give no class to a row.
+        abstain_label : default="models disagree"
+            What such rows are given instead.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of objects, if it may abstain. Of an estimator that is known by refits, a row is
+            answered when none was found that disagrees.
+        """
+        labels = super().predict(X)
+        return self._abstaining(np.asarray(labels), X, abstain_label) if abstain else labels
+
+    def near_optimal_set(self) -> NearOptimalSet:
+        """Return all models that train about as well as the best estimator, on all rows.
+
+        The rows are those of `fit`, which are kept for it. The set is made anew by each call.
+        """
+        check_is_fitted(self)
+        if not self.refit:
+            raise InvalidInputError("refit is False, so no model was fitted to all rows; pass True")
+        task = WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit)
+        return task.members(self.best_estimator_, *self._refit_rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean test score of each candidate against its worst score.

@@ -94,7 +94,7 @@ class WorstCase:
         coarse: bool = False,
     ) -> tuple[Extreme, NearOptimalSet]:
         """Return the worst case and the set; a coarse one with the bound that costs nothing."""
-        members = self._members(estimator, X, y, sample_weight)
+        members = self.members(estimator, X, y, sample_weight)
         seconds = AT_ONCE if coarse and members.proves else time_limit
         worst = members.worst(
             X_val, y_val, self.loss, time_limit=seconds, node_limit=self.node_limit
@@ -106,11 +106,12 @@ class WorstCase:
         counts = isinstance(find_loss(self.loss or members.loss), Step)
         return 1.0 - loss if counts else -loss
 
-    def _members(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> NearOptimalSet:
+    def members(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> NearOptimalSet:
+        """Return the near-optimal set of an estimator, with bounds where there can be some."""
         if PipelineSet.accepts(estimator):
             steps = clone(estimator[:-1])
             rows = steps.fit_transform(X, y)
-            return PipelineSet(steps, self._members(estimator[-1], rows, y, sample_weight))
+            return PipelineSet(steps, self.members(estimator[-1], rows, y, sample_weight))
         budget = self.budget
         try:
             return near_optimal_set(

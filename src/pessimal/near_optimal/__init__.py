@@ -12,6 +12,7 @@ from pessimal.near_optimal.base import (
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.extremes import best_case, worst_case
 from pessimal.near_optimal.polyhedral.linear_program import Trained, least_loss, score_range
+from pessimal.near_optimal.prediction import PredictionRange
 
 __all__ = [
     "BoxSet",
@@ -19,6 +20,7 @@ __all__ = [
     "Linear",
     "Model",
     "NearOptimalSet",
+    "PredictionRange",
     "ScoreRange",
     "Trained",
     "best_case",

@@ -11,6 +11,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
@@ -18,8 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.limits import TimeLimit, is_number
-from pessimal.losses import Loss
+from pessimal.limits import Deadline, TimeLimit, is_number
+from pessimal.losses import Logistic, Loss
+from pessimal.near_optimal.prediction import (
+    Kind,
+    PredictionRange,
+    batched,
+    of_scores,
+    require_kind,
+    rows_of,
+)
 from pessimal.problem import Budget, Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -30,6 +39,12 @@ KINDS = (
     "pessimal.near_optimal.retrained.retrained_set",
 )
 """Modules of the kinds of this package, in the order they are asked, not imported before."""
+
+ROWS_AT_ONCE = 256
+"""Of which predictions are bounded together: the members met for one are asked about the others."""
+
+SAMPLED = 20
+"""Members that are asked as well where a range is not exact."""
 
 
 def read_budget(budget: Budget) -> Budget:
@@ -157,9 +172,12 @@ class NearOptimalSet(ABC):
         What training minimises, and by default what members are judged by.
     proves : bool
         Whether extremes come with bounds, or are only found.
+    classes : tuple
+        Labels of the classes, that of negative scores first; none for a regression.
     """
 
     proves: bool = True
+    classes: tuple[Any, ...] = ()
     kinds: ClassVar[list[type[NearOptimalSet]]] = []
     budget: Budget
     trained: Extreme
@@ -235,6 +253,56 @@ class NearOptimalSet(ABC):
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
     ) -> list[Any]:
         """Return members, spread out; when time is up fewer, but one."""
+
+    def predict_range(
+        self, X: Any, kind: Kind = "score", *, time_limit: TimeLimit = None
+    ) -> PredictionRange:
+        """Bound what members say of new rows, and tell where they all say the same class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        kind : {"score", "probability"}, default="score"
+            The probability is that of the positive class, for models that have one.
+        time_limit : float, optional
+            Seconds after which bounds are coarse, and some rows may be "not known".
+
+        Returns
+        -------
+        PredictionRange
+        """
+        require_kind(kind, isinstance(self.loss, Logistic) and bool(self.classes))
+        deadline = Deadline.read(time_limit)
+        return self._said(X, kind, deadline, deadline)
+
+    def agreement(self, X: Any, *, time_limit: TimeLimit = None) -> PredictionRange:
+        """Tell where members all say the same class, with ranges no narrower than that takes.
+
+        It is quicker than `predict_range`: most rows are decided by coarse bounds.
+        """
+        deadline = Deadline.read(time_limit)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        coarse = self._said(X, "score", Deadline.after(-1.0), deadline)
+        rows = np.flatnonzero(~(coarse.agree | coarse.disagree))
+        if not (len(rows) and self.classes):
+            return coarse
+        return coarse.updated(rows, self._said(rows_of(X, rows), "score", deadline, deadline))
+
+    def _said(self, X: Any, kind: Kind, ranging: Deadline, sampling: Deadline) -> PredictionRange:
+        """Bound scores by one deadline, and ask members that are sampled by another."""
+
+        @cache
+        def sampled() -> list[Any]:
+            return [self.trained.model, *self.sample(SAMPLED, 0, time_limit=sampling)]
+
+        def ask(rows: Any) -> PredictionRange:
+            known = self.score_range(rows, time_limit=ranging)
+            models = known.models if known.exact.all() else [*known.models, *sampled()]
+            scores = [model.decision_function(rows) for model in models]
+            ends = np.min(scores, axis=0), np.max(scores, axis=0)
+            return of_scores(known.low, known.high, *ends, bool(self.classes), kind)
+
+        return batched(X, ROWS_AT_ONCE, ask)
 
 
 def near_optimal_set(

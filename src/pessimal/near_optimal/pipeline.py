@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from pessimal.limits import TimeLimit
 from pessimal.losses import Loss
 from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange, near_optimal_set
+from pessimal.near_optimal.prediction import Kind, PredictionRange
 from pessimal.problem import Budget
 
 
@@ -47,6 +48,7 @@ class PipelineSet(NearOptimalSet):
     def __init__(self, steps: Pipeline, inner: NearOptimalSet) -> None:
         self.steps, self.inner = steps, inner
         self.budget, self.loss, self.proves = inner.budget, inner.loss, inner.proves
+        self.classes = inner.classes
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
@@ -123,6 +125,16 @@ class PipelineSet(NearOptimalSet):
         """Bound the scores that members give to rows."""
         found = self.inner.score_range(self.steps.transform(X), time_limit=time_limit)
         return replace(found, models=[Piped(self.steps, model) for model in found.models])
+
+    def predict_range(
+        self, X: Any, kind: Kind = "score", *, time_limit: TimeLimit = None
+    ) -> PredictionRange:
+        """Bound what members say of new rows; see `NearOptimalSet.predict_range`."""
+        return self.inner.predict_range(self.steps.transform(X), kind, time_limit=time_limit)
+
+    def agreement(self, X: Any, *, time_limit: TimeLimit = None) -> PredictionRange:
+        """Tell where members all say the same class."""
+        return self.inner.agreement(self.steps.transform(X), time_limit=time_limit)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None

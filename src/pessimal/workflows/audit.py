@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit, audit_estimator
+from pessimal.problem import Vector
 from pessimal.tabular import (
     CompleteRows,
     Labelled,
@@ -24,7 +25,7 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
-from pessimal.workflows.models import MODELS, ModelKind, ModelName
+from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 
 MOST_ROWS = 2000
 """Of a table, for a model that is trained hundreds of times."""
@@ -43,6 +44,7 @@ def audit_table(
     seed: int = 0,
     curve: bool = False,
     verbose: bool = False,
+    class_weight: ClassWeight = "none",
 ) -> AuditReport:
     """Audit on a table.
 
@@ -66,6 +68,9 @@ def audit_table(
         Whether to audit at several ε, for a picture.
     verbose : bool, default=False
         As in `pessimal.audit`.
+    class_weight : {"none", "balanced"}, default="none"
+        Whether rows of the rarer class weigh more in training, so that both classes weigh the same;
+        not in a box.
 
     Returns
     -------
@@ -90,7 +95,7 @@ def audit_table(
         rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
     if box is None:
-        pipeline = kind.pipeline(seed).fit(X_train, y_train)
+        pipeline = kind.pipeline(seed, class_weight).fit(X_train, y_train)
         train, val = CompleteRows(X_train, y_train, ()), CompleteRows(X_val, y_val, ())
         report = audit_fitted(pipeline, train, val, table, epsilon, curve, time_limit, verbose)
     else:
@@ -107,7 +112,19 @@ def audit_table(
             time_limit,
             verbose,
         )
-    return replace(report, notes=(*table.notes, *encoder.notes, *rows.notes, *report.notes))
+    weighed = weighing(table, rows.y, class_weight)
+    notes = (*table.notes, *encoder.notes, *rows.notes, weighed, *report.notes)
+    return replace(report, notes=notes)
+
+
+def weighing(table: Labelled, y: Vector, class_weight: ClassWeight) -> str:
+    """Say how frequent the rarer class is, and how classes weigh in training."""
+    share = float(np.mean(y > 0.0))
+    rarer, share = (table.classes[1], share) if share <= 0.5 else (table.classes[0], 1.0 - share)
+    how = "every row weighs the same in training; --class-weight balanced weighs classes the same"
+    if class_weight == "balanced":
+        how = "both classes weigh the same in training (--class-weight balanced)"
+    return f"Class {rarer!s} has {share:.1%} of the rows; {how}."
 
 
 def affordable(table: Labelled, kind: ModelKind, seed: int) -> Labelled:
@@ -145,4 +162,8 @@ def audit_fitted(
         time_limit=time_limit,
         verbose=verbose,
     )
-    return replace(report, classes=table.classes, labels=table.labels(val.y))
+    constant = report.constant
+    if constant is not None:
+        constant = replace(constant, label=table.classes[int(constant.label > 0.0)])
+    labels = table.labels(val.y)
+    return replace(report, classes=table.classes, labels=labels, constant=constant)

@@ -7,13 +7,12 @@ a file that is not exactly a model is refused.
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,10 @@ import pandas as pd
 from pessimal import __version__
 from pessimal.atomic import write_text
 from pessimal.errors import InvalidInputError, shortened
+from pessimal.near_optimal.prediction import of_scores
 from pessimal.tabular import Column, ColumnEncoder
+from pessimal.workflows.checked import WrongContent, number, numbers, of_kind
+from pessimal.workflows.enclosures import AnyEnclosure, fields_of, read_enclosure
 
 Fact: TypeAlias = str | int | float | bool | None
 Label: TypeAlias = str | int | float | bool
@@ -30,9 +32,6 @@ FORMAT = "pessimal model"
 VERSION = 1
 BOX = "svc-box"
 """The kind of a file that does not name one: files of a box never did."""
-
-_KINDS = {dict: "an object", list: "a list", str: "text"}
-_T = TypeVar("_T", dict[str, Any], list[Any], str)
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,9 @@ class TunedModel:
         How it was tuned and what came out, under plain names.
     kind : str
         What was tuned: "svc-box", or another linear model.
+    equally_good : Enclosure, BoxEnclosure or None
+        What bounds the scores of all models that train as well, without the rows they trained on;
+        None in files of earlier versions, and for very many features.
     """
 
     target: str
@@ -69,6 +71,7 @@ class TunedModel:
     guarantee: str
     facts: Mapping[str, Fact]
     kind: str = BOX
+    equally_good: AnyEnclosure | None = field(default=None, compare=False, repr=False)
 
     @property
     def recipe(self) -> ColumnEncoder:
@@ -87,24 +90,41 @@ class TunedModel:
         Returns
         -------
         pandas.DataFrame
-            ``prediction`` and ``score``, both missing for rows with missing cells.
+            ``prediction`` and ``score``; ``low`` and ``high``, scores that no model passes which
+            trains as well; ``agreement``, whether all these models predict one class: "yes", "no"
+            or "not known". All are missing for rows with missing cells, and the ranges if the
+            model has no ``equally_good``.
 
         Examples
         --------
         >>> encoder = ColumnEncoder((Column("size"),))
         >>> model = TunedModel("kind", ("a", "b"), encoder, (1.0,), -2.0, (1.0,), "", {})
         >>> model.predict(pd.DataFrame({"size": [1.0, 3.0, None]}))
-          prediction  score
-        0          a   -1.0
-        1          b    1.0
-        2       None    NaN
+          prediction  score  low  high  agreement
+        0          a   -1.0  NaN   NaN  not known
+        1          b    1.0  NaN   NaN  not known
+        2       None    NaN  NaN   NaN       None
         """
-        scores = self.encoder.features(frame).to_numpy() @ np.array(self.coef) + self.intercept
+        features = self.encoder.features(frame).to_numpy()
+        scores = features @ np.array(self.coef) + self.intercept
+        known = np.isfinite(scores)
+        low, high = np.full((2, len(scores)), np.nan)
+        agreement = np.full(len(scores), None, dtype=object)
+        agreement[known] = "not known"
+        if self.equally_good is not None and known.any():
+            said = of_scores(*self.equally_good.score_range(features[known]), True, "score")
+            low[known], high[known], agreement[known] = said.low, said.high, said.agreement
         labels = [
             None if np.isnan(score) else self.classes[int(score > 0.0)] for score in scores.tolist()
         ]
         return pd.DataFrame(
-            {"prediction": pd.Series(labels, dtype=object, index=frame.index), "score": scores},
+            {
+                "prediction": pd.Series(labels, dtype=object, index=frame.index),
+                "score": scores,
+                "low": low,
+                "high": high,
+                "agreement": pd.Series(agreement, dtype=object, index=frame.index),
+            },
             index=frame.index,
         )
 
@@ -135,6 +155,7 @@ def write_model(model: TunedModel, path: Path) -> None:
         **({"box": model.box} if model.box is not None else {}),
         "guarantee": model.guarantee,
         "facts": dict(model.facts),
+        **({"equally_good": fields_of(model.equally_good)} if model.equally_good else {}),
     }
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -164,14 +185,10 @@ def read_model(path: Path) -> TunedModel:
         ) from None
     try:
         return _model(content)
-    except _Wrong as wrong:
+    except WrongContent as wrong:
         raise InvalidInputError(
             f"{path} is not a model file: {wrong}; write it again with pessimal tune"
         ) from None
-
-
-class _Wrong(Exception):  # noqa: N818 (becomes an error of the package, with the path)
-    """What is wrong with the content of a file."""
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -188,79 +205,60 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _model(content: Any) -> TunedModel:
-    fields = _of_kind(dict, "the file", content)
+    fields = of_kind(dict, "the file", content)
     if fields.get("format") != FORMAT:
-        raise _Wrong(f"format is {shortened(fields.get('format'))} instead of {FORMAT!r}")
+        raise WrongContent(f"format is {shortened(fields.get('format'))} instead of {FORMAT!r}")
     if type(fields.get("version")) is not int or fields["version"] != VERSION:
-        raise _Wrong(
+        raise WrongContent(
             f"version is {shortened(fields.get('version'))}, and this program reads {VERSION}"
         )
-    columns = tuple(_column(item) for item in _of_kind(list, "columns", fields.get("columns")))
+    columns = tuple(_column(item) for item in of_kind(list, "columns", fields.get("columns")))
     encoder = ColumnEncoder(columns)
     names = [column.name for column in columns]
     if not names or len(set(names)) < len(names):
-        raise _Wrong("columns is empty or names a column twice")
-    classes = tuple(_label(item) for item in _of_kind(list, "classes", fields.get("classes")))
+        raise WrongContent("columns is empty or names a column twice")
+    classes = tuple(_label(item) for item in of_kind(list, "classes", fields.get("classes")))
     if len(classes) != 2 or classes[0] == classes[1]:
-        raise _Wrong("classes are not two different labels")
+        raise WrongContent("classes are not two different labels")
     n_features = len(encoder.feature_names)
-    kind = _of_kind(str, "kind", fields.get("kind", BOX))
+    kind = of_kind(str, "kind", fields.get("kind", BOX))
     if kind != BOX and "box" in fields:
-        raise _Wrong(f"kind is {shortened(kind)}, which has no box")
-    facts = _of_kind(dict, "facts", fields.get("facts"))
+        raise WrongContent(f"kind is {shortened(kind)}, which has no box")
+    facts = of_kind(dict, "facts", fields.get("facts"))
     return TunedModel(
-        target=_of_kind(str, "target", fields.get("target")),
+        target=of_kind(str, "target", fields.get("target")),
         classes=(classes[0], classes[1]),
         encoder=encoder,
-        coef=_numbers("coef", fields.get("coef"), n_features),
-        intercept=_number("intercept", fields.get("intercept")),
-        box=_numbers("box", fields.get("box"), n_features) if kind == BOX else None,
-        guarantee=_of_kind(str, "guarantee", fields.get("guarantee")),
+        coef=numbers("coef", fields.get("coef"), n_features),
+        intercept=number("intercept", fields.get("intercept")),
+        box=numbers("box", fields.get("box"), n_features) if kind == BOX else None,
+        guarantee=of_kind(str, "guarantee", fields.get("guarantee")),
         facts={name: None if fact is None else _label(fact) for name, fact in facts.items()},
         kind=kind,
+        equally_good=(
+            read_enclosure(fields["equally_good"], n_features) if "equally_good" in fields else None
+        ),
     )
 
 
 def _column(content: Any) -> Column:
-    fields = _of_kind(dict, "a column", content)
-    name = _of_kind(str, "the name of a column", fields.get("name"))
+    fields = of_kind(dict, "a column", content)
+    name = of_kind(str, "the name of a column", fields.get("name"))
     fill = fields.get("fill")
     if fields.get("categories") is None:
-        return Column(name, fill=None if fill is None else _number(f"fill of {name!r}", fill))
+        return Column(name, fill=None if fill is None else number(f"fill of {name!r}", fill))
     categories = tuple(
-        _of_kind(str, f"a category of {name!r}", item)
-        for item in _of_kind(list, f"categories of {name!r}", fields["categories"])
+        of_kind(str, f"a category of {name!r}", item)
+        for item in of_kind(list, f"categories of {name!r}", fields["categories"])
     )
     if not categories or len(set(categories)) < len(categories):
-        raise _Wrong(f"categories of {name!r} are none, or one of them is there twice")
+        raise WrongContent(f"categories of {name!r} are none, or one of them is there twice")
     if fill is not None and fill not in categories:
-        raise _Wrong(f"fill of {name!r} is {shortened(fill)}, which is none of its categories")
+        raise WrongContent(
+            f"fill of {name!r} is {shortened(fill)}, which is none of its categories"
+        )
     return Column(name, categories, fill)
 
 
-def _of_kind(kind: type[_T], name: str, value: Any) -> _T:
-    if not isinstance(value, kind):
-        raise _Wrong(f"{name} is {shortened(value)} instead of {_KINDS[kind]}")
-    return value
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number
-    raise _Wrong(f"{name} is {shortened(value)} instead of a finite number")
-
-
-def _numbers(name: str, value: Any, length: int) -> tuple[float, ...]:
-    values = _of_kind(list, name, value)
-    if len(values) != length:
-        raise _Wrong(f"{name} has {len(values)} numbers for {length} features")
-    return tuple(_number(f"a number of {name}", item) for item in values)
-
-
 def _label(value: Any) -> str | int | float | bool:
-    return value if isinstance(value, str | int) else _number("a label or fact", value)
+    return value if isinstance(value, str | int) else number("a label or fact", value)

@@ -18,6 +18,9 @@ from sklearn.svm import LinearSVC
 
 ModelName: TypeAlias = Literal["logistic", "linear-svc", "ridge", "forest", "boosting"]
 
+ClassWeight: TypeAlias = Literal["none", "balanced"]
+"""How classes weigh in training: by their rows, or both the same."""
+
 
 @dataclass(frozen=True)
 class ModelKind:
@@ -47,9 +50,11 @@ class ModelKind:
     linear: bool = True
     n_folds: int = 5
 
-    def pipeline(self, seed: int) -> Pipeline:
+    def pipeline(self, seed: int, class_weight: ClassWeight = "none") -> Pipeline:
         """Return the first candidate; it standardises on the rows it is fitted to."""
         first = self.make(seed).set_params(**{self.parameter: self.values[0]})
+        if class_weight == "balanced":
+            first.set_params(class_weight=class_weight)
         return make_pipeline(StandardScaler(), first)
 
     def grid(self, pipeline: Pipeline) -> list[dict[str, list[float]]]:

@@ -36,9 +36,10 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
-from pessimal.workflows.audit import affordable, audit_fitted
+from pessimal.workflows.audit import affordable, audit_fitted, weighing
+from pessimal.workflows.enclosures import enclosure_of
 from pessimal.workflows.model import Fact, Label, TunedModel
-from pessimal.workflows.models import MODELS, ModelKind, ModelName
+from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 from pessimal.workflows.tune import (
     LEAST_SECONDS,
     SECONDS_AFTER_INTERRUPTION,
@@ -63,10 +64,14 @@ class SearchSettings(TableSettings):
     model : {"logistic", "linear-svc", "ridge", "forest", "boosting"}
     epsilon : float
         A model trains well when what training minimises is at most ``(1 + epsilon)·least``.
+    class_weight : {"none", "balanced"}
+        Whether rows of the rarer class weigh more in training, so that both classes weigh the same.
+        Candidates are judged by rows that all weigh the same.
     """
 
     model: ModelName = "logistic"
     epsilon: float = 0.05
+    class_weight: ClassWeight = "none"
 
 
 @dataclass(frozen=True)
@@ -222,7 +227,14 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         comparison=compare(final, tuning, testing) if len(testing.y) else None,
         n_tuned=len(tuning.y),
         classes=table.classes,
-        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *warned),
+        notes=(
+            *table.notes,
+            *encoder.notes,
+            *tuning.notes,
+            *testing.notes,
+            weighing(table, tuning.y, settings.class_weight),
+            *warned,
+        ),
         cells=table.columns,
     )
     return replace(run, model=_model(run, final, table, encoder)) if kind.linear else run
@@ -232,7 +244,7 @@ def _search(
     kind: ModelKind, rows: CompleteRows, settings: SearchSettings
 ) -> tuple[PessimisticSearchCV, tuple[str, ...]]:
     """Run the search in its share of the time; return it with what it warned of."""
-    pipeline = kind.pipeline(settings.seed)
+    pipeline = kind.pipeline(settings.seed, settings.class_weight)
     grid = kind.grid(pipeline)
     fewest = int(min(np.sum(rows.y < 0.0), np.sum(rows.y > 0.0)))
     n_folds = min(kind.n_folds, fewest)
@@ -329,6 +341,7 @@ def _model(run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEnco
         guarantee=run.guarantee,
         facts=facts(run),
         kind=run.settings.model,
+        equally_good=enclosure_of(run.search.near_optimal_set()),
     )
 
 
@@ -349,6 +362,7 @@ def facts(run: SearchRun) -> dict[str, Fact]:
         "model": settings.model,
         run.kind.parameter: chosen.value,
         "epsilon": settings.epsilon,
+        "class_weight": settings.class_weight,
         "seed": settings.seed,
         "n_tuned": run.n_tuned,
         "n_folds": int(run.search.n_splits_),

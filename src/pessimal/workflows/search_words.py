@@ -135,14 +135,15 @@ def search_ended(run: SearchRun) -> list[str]:
 
 
 def majority(run: SearchRun) -> list[str]:
-    """Say what a model that knows nothing would have right, and whether the tuned one is that."""
+    """Say what a constant would have right, and whether the tuned model is one."""
     if run.comparison is None or run.audit is None:
         return []
     n, right = run.comparison.n_rows, run.comparison.n_majority
     told = [f"To say the more frequent class of every row is right on {right} of {n}."]
     said = set((run.audit.reference.scores > 0.0).tolist())
     if len(said) == 1:
-        told.append(f"The tuned model says {run.classes[said.pop()]!s} of each of these rows.")
+        label = run.classes[said.pop()]
+        told.append(f"The tuned model says {label!s} of each of these rows: it is a constant.")
     return told
 
 

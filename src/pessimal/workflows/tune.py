@@ -22,6 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
 from pessimal.limits import Deadline
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.solve import Inner
@@ -36,6 +38,7 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
+from pessimal.workflows.enclosures import MOST_FEATURES
 from pessimal.workflows.model import Fact, TunedModel
 
 View: TypeAlias = Literal["pessimistic", "optimistic"]
@@ -50,6 +53,10 @@ TUNING_SHARE = 2.0 / 3.0
 
 SECONDS_AFTER_INTERRUPTION = 5.0
 """Whoever presses Ctrl-C waits no longer than this for the audit of what was found."""
+
+
+ENCLOSURE_SECONDS = 0.5
+"""For what bounds equally good models of new rows, when time is up."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +221,7 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
         box=tuple(estimator.box_.tolist()),
         guarantee=report.guarantee,
         facts=_facts(settings, estimator.result_, report),
+        equally_good=_enclosure(estimator, deadline),
     )
     return TuningRun(
         model=model,
@@ -273,6 +281,16 @@ def _audit(
         return within(time_left)
     except KeyboardInterrupt:
         return within(SECONDS_AFTER_INTERRUPTION)
+
+
+def _enclosure(estimator: Any, deadline: Deadline) -> BoxEnclosure | None:
+    """Bound the models of the tuned box that train well on all rows; soon, if time is up."""
+    scale = np.where(estimator._scaling.varies, estimator.scale_, 0.0)
+    if len(scale) > MOST_FEATURES:
+        return None
+    until = deadline.not_within(ENCLOSURE_SECONDS)
+    members: BoxSet = estimator.near_optimal_set().inner
+    return members.enclosure(estimator.mean_, scale, time_limit=until)
 
 
 def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) -> dict[str, Fact]:

@@ -31,10 +31,14 @@ from pessimal.near_optimal.base import (
     read_size,
 )
 from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
 from pessimal.near_optimal.polyhedral.program import coarse_bound
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
+
+DRAWN, DRAWN_PER_FEATURE = 20, 2
+"""Directions like those of rows in which an enclosure has the exact range."""
 
 
 class BoxSet(NearOptimalSet):
@@ -162,6 +166,24 @@ class BoxSet(NearOptimalSet):
         low, high, ends = row_ranges(self.models, rows, deadline)
         exact = np.arange(len(rows)) < len(ends) // 2
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
+
+    def enclosure(
+        self, shift: Vector, scale: Vector, *, time_limit: TimeLimit = None
+    ) -> BoxEnclosure:
+        """Return ranges of the models, and some of them, for features that were standardised.
+
+        Whatever the time, the ranges hold; there is always one of the models.
+        """
+        p = len(self.box)
+        X = self.problem.X_train
+        covariance = np.atleast_2d(np.cov(X.T, bias=True))
+        drawn = np.random.default_rng(0).multivariate_normal(
+            X.mean(axis=0), covariance, DRAWN + DRAWN_PER_FEATURE * p
+        )
+        directions = np.vstack([np.eye(p + 1), margin_rows(drawn, np.ones(len(drawn)))])
+        low, high, ends = row_ranges(self.models, directions, Deadline.read(time_limit))
+        members = np.vstack([self._inner, ends])
+        return BoxEnclosure(shift, scale, directions, low, high, members)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None

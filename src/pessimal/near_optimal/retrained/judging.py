@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import InvalidInputError
 from pessimal.losses import HINGE, InMargin, Logistic, Loss, Squared, Step, ZeroOne
@@ -66,6 +67,21 @@ def margins(model: Any, X: Any, y: Any, loss: Loss) -> Vector:
     right = scores[rows, true]
     scores[rows, true] = -np.inf
     return np.asarray(right - scores.max(axis=1))
+
+
+def predictions(model: Any, X: Any, kind: str, loss: Loss) -> Any:
+    """Return what a model says of rows: a number, a score, a probability, or one per class."""
+    if not is_classifier(model):
+        return np.ravel(np.asarray(model.predict(X), np.float64))
+    many = len(model.classes_) > TWO
+    if kind == "probability":
+        shares = np.asarray(model.predict_proba(X), np.float64)
+        return shares if many else shares[:, 1]
+    if not many:
+        return margins(model, X, np.full(_num_samples(X), model.classes_[1]), loss)
+    if _scores(model):
+        return _by_class(model, X)
+    return np.asarray(model.predict(X)[:, None] == model.classes_, np.float64)
 
 
 def strongest_wrong(model: Any, X: Any, y: Any) -> Any:

@@ -35,10 +35,12 @@ from pessimal.near_optimal.base import (
     read_budget,
     read_size,
 )
+from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.judging import (
     losses,
     margins,
     own_loss,
+    predictions,
     residuals,
     strongest_wrong,
 )
@@ -50,6 +52,9 @@ REFITS = 60
 
 SEEDS, BOOTSTRAPS = 2, 2
 """Other seeds and draws of bootstrap weights that are tried."""
+
+PREDICTING = 10
+"""Members that are asked what they say of new rows."""
 
 SHARES = (1e-3, 1e-2, 1e-1, 1.0)
 """λ to begin with, as the weight of all added rows by that of the training rows."""
@@ -128,6 +133,7 @@ class RetrainedSet(NearOptimalSet):
         self._training_loss = training_loss
         model = self.refitting.fit()
         self.loss = own_loss(model)
+        self.classes = tuple(model.classes_.tolist()) if is_classifier(model) else ()
         self.met: list[Fit] = []
         self._meet(model)
         for seed in range(1, SEEDS + 1) if self.refitting.seeds else ():
@@ -231,6 +237,32 @@ class RetrainedSet(NearOptimalSet):
         models = self.sample(SEEDS + BOOTSTRAPS, time_limit=time_limit)
         endless = np.full(_num_samples(X), np.inf)
         return ScoreRange(-endless, endless, np.zeros(len(endless), np.bool_), models)
+
+    def predict_range(
+        self, X: Any, kind: Kind = "score", *, time_limit: TimeLimit = None
+    ) -> PredictionRange:
+        """Return what the members met say of new rows, and no bounds: there are none.
+
+        The score of two classes is the log odds where there are probabilities; of more classes
+        there is one column each.
+        """
+        require_kind(kind, hasattr(self.trained.model, "predict_proba"))
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        self.sample(PREDICTING, time_limit=time_limit)
+        models = self.members or [self.trained.model]
+        said = np.array([predictions(model, X, kind, self.loss) for model in models])
+        labels = np.array([model.predict(X) for model in models])
+        disagree = np.any(labels != labels[0], axis=0) & bool(self.classes)
+        ends = (0.0, 1.0) if kind == "probability" else (-np.inf, np.inf)
+        low, high = (np.full(said.shape[1:], end) for end in ends)
+        never = np.zeros(len(disagree), np.bool_)
+        return PredictionRange(
+            low, high, said.min(axis=0), said.max(axis=0), never, disagree, proves=False
+        )
+
+    def agreement(self, X: Any, *, time_limit: TimeLimit = None) -> PredictionRange:
+        """Tell where members met say different classes."""
+        return self.predict_range(X, time_limit=time_limit)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None

@@ -122,6 +122,14 @@ def _below(loss: SmoothLoss, trained: Vector, block: Block) -> Quadratic:
     return Quadratic(loss.mean(margins, block.weight), slope, block.gram(least))
 
 
+def above(loss: SmoothLoss, trained: Vector, block: Block) -> Quadratic:
+    """Return a parabola above the mean loss of rows over their ranges, tangent as the other."""
+    margins = block.margins(trained)
+    largest = loss.largest_secant(margins, block.low, block.high)
+    slope = block.Z.T @ (block.weight * loss.slope(margins))
+    return Quadratic(loss.mean(margins, block.weight), slope, block.gram(largest))
+
+
 def _width(block: Block) -> float:
     return float(block.weight @ (block.high - block.low))
 

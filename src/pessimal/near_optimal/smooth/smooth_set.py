@@ -11,10 +11,11 @@ loss, members on that of a lower bound of the least loss.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +35,7 @@ from pessimal.near_optimal.base import (
     read_size,
 )
 from pessimal.near_optimal.smooth.branching import branch
+from pessimal.near_optimal.smooth.enclosure import Enclosure
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members, useless
@@ -47,7 +49,7 @@ from pessimal.near_optimal.smooth.objective import (
     solve,
 )
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
-from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, exact, narrowed
+from pessimal.near_optimal.smooth.ranges import Ellipsoids, Supports, above, exact, narrowed
 from pessimal.near_optimal.smooth.relaxation import (
     ROUNDS,
     Envelope,
@@ -99,6 +101,7 @@ class SmoothSet(NearOptimalSet):
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
+        self.classes = problem.classes or ()
         self.objective, self.u = trained(problem)
         self._optimum = self.objective.expansion(self.u)
         # All but the absolute values, the curvature of which is around 0 alone.
@@ -253,6 +256,24 @@ class SmoothSet(NearOptimalSet):
         """Ellipsoids that hold the set, and the rows of all terms with the ranges that follow."""
         first = Ellipsoids((self._first_region(),))
         return narrowed(first, self._terms, self._fixed, self.u, self.outer_limit)
+
+    def enclosure(self) -> Enclosure | None:
+        """Return ellipsoids around and inside the set, which say of new rows what it can.
+
+        None where a penalty on absolute values leaves none inside, or there is no intercept.
+        """
+        coordinates = self.problem.coordinates
+        if self.objective.absolute is not None or not coordinates.intercept:
+            return None
+        around, terms = self._enclosed
+        parts = [
+            of.total(partial(above, term.loss, self.u))
+            for term, of in zip(self._terms, terms, strict=True)
+        ]
+        inner = reduce(operator.add, parts, self._fixed)
+        inner = replace(inner, value=inner.value - self.inner_limit)
+        shift, scale = coordinates.shift, coordinates.scale
+        return Enclosure(shift, scale, self.u, around.regions[-1], inner)
 
     @cached_property
     def _supports(self) -> Supports | None:
