@@ -3,9 +3,9 @@
 Every page is found by itself, and its blocks are taken in their order, in one scratch folder:
 
 * ``python`` runs, each page in one namespace; a ``text`` block that follows is what it prints;
-* ``console`` is checked command by command. The package's own commands run, in a terminal and in
-  a pipe, beside two tables for them to read, and a ``text`` block that follows is part of what
-  they print. Other programs have a rule each, and a program without one fails the test.
+* ``console`` is checked command by command. The package's own commands run, beside two tables for
+  them to read, and a ``text`` block that follows is part of what they print; ``tests/cli`` runs
+  them in a terminal. Other programs have a rule each, and a program without one fails the test.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pexpect
 import pytest
 from command import bilevel_files, run_command
 
@@ -49,7 +48,9 @@ PUBLIC = (
 """Packages whose every public name has an entry in the reference."""
 
 
-PROGRAM = [sys.executable, "-m", "pessimal"]
+NEEDS = {"optuna": "optuna", "dask": "dask.array"}
+"""Packages that the examples of a page need and the package does not."""
+
 USABLE = (0, 3)
 """Exit codes with a result: done, or stopped at a limit, as a slow machine may be."""
 
@@ -150,9 +151,11 @@ RULES: dict[str, Callable[[list[str]], None]] = {
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=page_name)
 def test_the_examples_of_a_page_print_what_it_shows(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    if package := NEEDS.get(page.stem):
+        pytest.importorskip(package, reason=f"{package} is not installed (pip install {package})")
+    monkeypatch.chdir(tables)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace: dict[str, object] = {}
     for block in blocks(page):
@@ -174,32 +177,19 @@ def test_the_commands_of_a_page_are_right(page: Path) -> None:
                 RULES[words[0]](words)
 
 
-def run_in_a_terminal(arguments: list[str]) -> int:
-    terminal = pexpect.spawn(PROGRAM[0], [*PROGRAM[1:], *arguments], timeout=None)
-    terminal.expect(pexpect.EOF)
-    terminal.close()
-    return int(terminal.exitstatus)
-
-
 def words_of(text: str) -> str:
     """Return the text in one line, as a page may fold it elsewhere, and without its times."""
     return re.sub(r"\d+\.\d+ s\b", "… s", " ".join(text.split()))
 
 
 def run_as_shown(block: Block) -> None:
-    """Run the package's commands of a block in a terminal, then in a pipe, in the same folder.
-
-    So a study is computed in the terminal, and found stored by the same command in the pipe.
-    """
+    """Run the package's commands of a block, in this process: a new one imports for seconds."""
     for program, *arguments in commands(block.text):
         if program == "pessimal":
-            assert run_in_a_terminal(arguments) in USABLE, arguments
-            piped = subprocess.run(
-                [*PROGRAM, *arguments], check=False, capture_output=True, encoding="utf-8"
-            )
-            assert piped.returncode in USABLE, (arguments, piped.stderr)
+            ended = run_command(*arguments)
+            assert ended.code in USABLE, (arguments, ended.err)
             if block.shown is not None:
-                assert words_of(block.shown) in words_of(piped.stdout), arguments
+                assert words_of(block.shown) in words_of(ended.out), arguments
 
 
 @pytest.mark.parametrize("page", pages_with("console"), ids=page_name)

@@ -55,7 +55,7 @@ def reproduce(
     Results are stored as they come. After Ctrl-C, a crash or a failure, the same command goes on
     where it stopped. The exit code is 3 after Ctrl-C and 1 when part of a study failed.
 
-    Example: pessimal reproduce limited-data --quick --out results
+    Example: pessimal reproduce quality --quick --out results
     """
     from pessimal.reproduction import STUDIES, show_progress
     from pessimal.reproduction import reproduce as run_studies

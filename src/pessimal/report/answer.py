@@ -7,7 +7,6 @@ trains as well is right on fewer than that.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -127,7 +126,8 @@ def majority(report: AuditReport, beside: Comparison | None) -> int:
     """Return how many rows a model has right that says the same of each."""
     if beside is not None:
         return beside.n_majority
-    return Counter(report.labels.tolist()).most_common(1)[0][1]
+    assert report.constant is not None
+    return report.n_val - round(report.constant.error * report.n_val)
 
 
 def worst_right(report: AuditReport) -> tuple[int, int]:
@@ -141,12 +141,10 @@ def disagreeing(report: AuditReport) -> tuple[int, int]:
     return round(report.ambiguity * report.n_val), round(report.ambiguity_bound * report.n_val)
 
 
-def same_of_each(report: AuditReport, beside: Comparison | None) -> str:
-    """Return what a model says that says the same of each row."""
-    counts = Counter(report.labels.tolist())
-    wanted = majority(report, beside)
-    label = next(label for label, n in counts.most_common() if n == wanted)
-    return spoken(report.classes)[report.classes.index(label)]
+def same_of_each(report: AuditReport) -> str:
+    """Return what a model says that says the same of each row: what most training rows are."""
+    assert report.constant is not None
+    return spoken(report.classes)[report.classes.index(report.constant.label)]
 
 
 def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison | None) -> Group:
@@ -163,7 +161,7 @@ def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison |
     bars = [bar(model, right(report), "model"), worst]
     if beside is not None:
         bars.append(bar("plain logistic regression", beside.n_right_logistic, "other"))
-    constant = f"always “{same_of_each(report, beside)}”"
+    constant = f"always “{same_of_each(report)}”"
     bars.append(bar(constant, majority(report, beside), "other"))
     bars.append(_disagreement(report))
     return Group(f"Rows right, of the {n} {rows} rows", tuple(bars))
@@ -183,7 +181,7 @@ def _disagreement(report: AuditReport) -> Bar:
 def _advice(report: AuditReport, rows: str, beside: Comparison | None) -> str:
     """Say what to do, by the first of these rules that applies."""
     n, ours, constant = report.n_val, right(report), majority(report, beside)
-    same = f"to say “{same_of_each(report, beside)}” of every row"
+    same = f"to say “{same_of_each(report)}” of every row"
     if ours <= constant:
         return (
             f"Do not use this model: {same} is right on {constant} of {n} {rows} rows, the model "
@@ -227,7 +225,7 @@ def _is_better(only_one: int, only_other: int) -> bool:
 
 def _errors(report: AuditReport, model: str, rows: str) -> Group:
     """Compare by the root of the mean squared error, which has the unit of what is predicted."""
-    constant = float(np.std(np.asarray(report.labels, np.float64)))
+    constant = _off_by_the_mean(report)
     ours, found = np.sqrt(report.reference.loss), np.sqrt(report.worst_loss.value)
     most = np.sqrt(max(0.0, report.worst_loss.bound)) if report.proves else found
     longest = max(constant, most) or 1.0
@@ -243,10 +241,15 @@ def _errors(report: AuditReport, model: str, rows: str) -> Group:
     bars = (
         bar(model, ours, "model"),
         worst,
-        bar("always the mean of these rows", constant, "other"),
+        bar("always the mean of the training rows", constant, "other"),
     )
     title = f"Off by, root mean square, on the {report.n_val} {rows} rows (shorter is better)"
     return Group(title, bars)
+
+
+def _off_by_the_mean(report: AuditReport) -> float:
+    assert report.constant is not None
+    return float(np.sqrt(report.constant.loss))
 
 
 def _up(value: float) -> str:
@@ -255,14 +258,14 @@ def _up(value: float) -> str:
 
 
 def _advice_on_numbers(report: AuditReport) -> str:
-    constant = float(np.std(np.asarray(report.labels, np.float64)))
+    constant = _off_by_the_mean(report)
     ours, found = float(np.sqrt(report.reference.loss)), float(np.sqrt(report.worst_loss.value))
     if ours >= constant:
-        return "Do not use this model: to predict the mean of these rows is as good."
+        return "Do not use this model: to predict the mean of the training rows is as good."
     if found >= constant:
         return (
             "Do not rely on this model: one that trains as well is no better than to predict the "
-            "mean of these rows."
+            "mean of the training rows."
         )
     width = float(np.median(report.found_high - report.found_low))
     return (
