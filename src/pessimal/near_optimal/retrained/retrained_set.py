@@ -250,7 +250,8 @@ class RetrainedSet(NearOptimalSet):
         rng = np.random.default_rng(0)
         for _ in range(BOOTSTRAPS):
             self._bootstrapped(rng, allowance)
-        if len(y) > 1 and not allowance.deadline.over and self._learns_by_heart(push):
+        deadline = allowance.deadline
+        if len(y) > 1 and not deadline.over and self._learns_by_heart(push, deadline):
             warnings.warn(
                 f"{type(self.refitting.estimator).__name__} learns rows by heart: it fits wrong "
                 "labels at no cost. Its worst case is of rows that were not attacked, one half at "
@@ -266,10 +267,12 @@ class RetrainedSet(NearOptimalSet):
             self.met += self._pushed(push, allowance)
         return self._judged(self.met, push)
 
-    def _learns_by_heart(self, push: Push) -> bool:
+    def _learns_by_heart(self, push: Push, deadline: Deadline) -> bool:
         """Whether wrong labels, of as much weight as they may get, are learnt within the budget."""
         if self.memorises:
             return True
+        if deadline.over:  # no rows will be attacked
+            return False
         trained = self.trained.model
         wrong = replace(push, side=1.0).rows(trained, alike=True)
         each = LARGEST_SHARE * float(self.refitting.weight.sum()) / len(wrong.y)
