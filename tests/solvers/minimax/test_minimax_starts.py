@@ -17,13 +17,15 @@ from strategies import budgets, flip_masks, problems
 
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import SolverError
+from pessimal.limits import Limits
 from pessimal.near_optimal.polyhedral.cases import Worst, WorstCases
 from pessimal.problem import Mask
 from pessimal.reproduction.instances import draw, tuning_problem
 from pessimal.solve import TieBreak
-from pessimal.solvers.base import Status
+from pessimal.solvers.base import Result, Status, Task
 from pessimal.solvers.minimax.descent import Descent
-from pessimal.solvers.minimax.driver import START_NODES
+from pessimal.solvers.minimax.driver import DEFAULT_SHARE, START_NODES
+from pessimal.solvers.search.driver import SearchSolver
 from pessimal.tolerances import OPTIMAL_GAP
 
 
@@ -150,4 +152,37 @@ def test_under_a_limit_no_more_is_proved_of_the_paper_s_box(seed: int, nodes: in
     paper = solve_pessimistic(tuning, budget, node_limit=nodes)
     ours = solve_pessimistic(tuning, budget, inner="exact", node_limit=nodes)
     known = worst_case(tuning, paper.box, budget, node_limit=nodes).upper_bound
+    assert ours.worst_case_bound <= known + OPTIMAL_GAP
+
+
+def test_the_default_s_problem_has_its_share_of_the_time_and_as_many_nodes_as_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # With less it starts from a worse box than the default finds in the same time.
+    tuning, given = problem("diabetes", 5, 5, 300), []
+    real = SearchSolver.solve
+
+    def recorded(solver: SearchSolver, task: Task, limits: Limits) -> Result:
+        given.append((task.kind, limits))
+        return real(solver, task, limits)
+
+    monkeypatch.setattr(SearchSolver, "solve", recorded)
+    solve_pessimistic(tuning, Budget(0.2), inner="exact", time_limit=1e6)
+    kind, limits = given[0]
+    assert kind == "pessimistic"
+    assert limits.time_limit is not None
+    assert limits.time_limit > 0.9 * DEFAULT_SHARE * 1e6
+    assert limits.node_limit is None or limits.node_limit > 1_000_000
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+@pytest.mark.parametrize("nodes", [40, 400])
+def test_cut_short_it_guarantees_no_less_than_the_default_s_box_does(seed: int, nodes: int) -> None:
+    random, y = np.random.default_rng(seed), np.where(np.arange(60) % 2 == 0, -1.0, 1.0)
+    X = random.standard_normal((60, 4)) + 0.4 * y[:, None]
+    tuning, budget = TuningProblem(X[:30], y[:30], X[30:], y[30:]), Budget(0.1)
+    ours = solve_pessimistic(tuning, budget, inner="exact", node_limit=nodes)
+    default = solve_pessimistic(tuning, budget, node_limit=nodes)
+    few = int(DEFAULT_SHARE * nodes)
+    known = worst_case(tuning, default.box, budget, node_limit=few).upper_bound
     assert ours.worst_case_bound <= known + OPTIMAL_GAP

@@ -34,11 +34,15 @@ from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
 from pessimal.near_optimal.polyhedral.program import coarse_bound
+from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
 
 DRAWN, DRAWN_PER_FEATURE = 20, 2
 """Directions like those of rows in which an enclosure has the exact range."""
+
+RANGES_SHARE = 0.5
+"""Of the time left, for the ranges of scores before a search."""
 
 
 class BoxSet(NearOptimalSet):
@@ -113,6 +117,11 @@ class BoxSet(NearOptimalSet):
         models.limit_training(self.training_limit)
         return models
 
+    @cached_property
+    def _ranges(self) -> ScoreRanges:
+        """Ranges of scores, as far as they have been found."""
+        return ScoreRanges(self.problem, self.budget, self.models, self._inner)
+
     def train_loss(self, model: Linear) -> float:
         """Return the mean hinge loss on the training set."""
         model = Linear.read(model)
@@ -129,7 +138,7 @@ class BoxSet(NearOptimalSet):
         """Return the set of another budget, without training again."""
         other = copy(self)
         other.budget, other._warm = read_budget(budget), None
-        for known in ("training_limit", "models"):
+        for known in ("training_limit", "models", "_ranges"):
             other.__dict__.pop(known, None)
         return other
 
@@ -159,12 +168,15 @@ class BoxSet(NearOptimalSet):
         return self.best_on(self._judging(X, y), find_loss(loss or HINGE), deadline)
 
     def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
-        """Find the range of the score of each row: two linear programs each."""
+        """Find the range of the score of each row: two linear programs each, solved once.
+
+        The models are those that were met now; of rows asked for before there are none.
+        """
         deadline = Deadline.read(time_limit)
         points = feature_rows("X", X, self.problem.n_features)
-        rows = margin_rows(points, np.ones(len(points)))
-        low, high, ends = row_ranges(self.models, rows, deadline)
-        exact = np.arange(len(rows)) < len(ends) // 2
+        n_before = len(self._ranges.members)
+        low, high, exact = self._ranges.find(points, deadline)
+        ends = self._ranges.members[n_before:]
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
 
     def enclosure(
@@ -269,6 +281,10 @@ class BoxSet(NearOptimalSet):
         cases = WorstCases(problem, self.budget, loss)
         cases.begin(self.box, self.training_limit, self._inner)
         with suppress(KeyboardInterrupt):
+            cases.know(
+                *self._margin_ranges(problem, loss, deadline),
+                np.array(self._ranges.members).reshape(-1, len(self.box) + 1),
+            )
             cases.run(deadline, node_limit)
         found = cases.known()
         if not loss.counts:
@@ -276,6 +292,17 @@ class BoxSet(NearOptimalSet):
         deeper = self._deepest(problem, found.u, loss.threshold, deadline)
         u = max(found.u, deeper, key=lambda u: mean_loss(problem, loss, u))
         return u, found.upper_bound
+
+    def _margin_ranges(
+        self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
+    ) -> tuple[Vector, Vector, Mask]:
+        """Find the ranges of the margins that may lie on both sides of the breakpoint."""
+        ends = np.array(self._ranges.known(problem.X_val)[:2]) * problem.y_val
+        matter = (ends.min(axis=0) < loss.threshold) & (ends.max(axis=0) > loss.threshold)
+        self._ranges.find(problem.X_val[matter], deadline.share(RANGES_SHARE))
+        *scores, exact = self._ranges.known(problem.X_val)
+        ends = np.array(scores) * problem.y_val
+        return ends.min(axis=0), ends.max(axis=0), exact
 
     def _least_hinge(
         self, problem: TuningProblem, loss: Hinge, deadline: Deadline

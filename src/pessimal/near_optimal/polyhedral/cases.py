@@ -7,14 +7,12 @@ in those of the problem.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pessimal.errors import SolverError
-from pessimal.interrupts import deferred_interrupts
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import HINGE, OneBreakpoint
 from pessimal.lp.codes import OPTIMAL
@@ -25,12 +23,18 @@ from pessimal.near_optimal.polyhedral.program import (
     coarse_ranges,
     merged,
     near_optimal_programs,
+    pulled_back,
     training_program,
+    trains_within,
 )
+from pessimal.near_optimal.polyhedral.stopping import stopping
 from pessimal.near_optimal.polyhedral.tree import LossTree
-from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
-from pessimal.tolerances import CUTOFF, MEMBER
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
+
+_STARTS = 10
+"""Of the models that are known, the worst so many are ascended from."""
 
 _NODES_BETWEEN_LOOKS = 10
 """How far compiled code runs before the clock and Ctrl-C are looked at."""
@@ -108,7 +112,7 @@ class WorstCases:
         simplex = self._training[unit]
         for j, limit in enumerate(self._factor * box):
             simplex.set_bounds(j, -limit, limit)
-        with self._stopping(self._deadline):
+        with stopping(self._watch, self._deadline):
             status = simplex.solve(np.inf)
         if status != OPTIMAL:
             raise SolverError("training stalled")
@@ -145,16 +149,25 @@ class WorstCases:
 
         `inner` is a model within the limit.
         """
-        if self.problem.train_loss(inner[:-1], float(inner[-1])) > self._most(limit):
+        if not trains_within(self.problem, inner, limit):
             raise SolverError("no model was found that trains within the limit")
         self._move_to(box, limit, inner)
         self._box, self._limit, self._inner = box, limit, inner
         self._tree.start(enough)
 
+    def know(self, low: Vector, high: Vector, exact: Mask, members: Matrix) -> None:
+        """Take bounds on the validation margins over Ψ, and models of it, found before."""
+        first = np.unique(self._which, return_index=True)[1]
+        self._tree.know(low[first], high[first], exact[first].astype(np.intp))
+        margins = margin_rows(self.problem.X_val, self.problem.y_val) @ members.T
+        losses = self.problem.val_weight @ self._loss.value(margins)
+        for k in np.argsort(-losses, kind="stable")[:_STARTS]:
+            self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+
     def run(self, deadline: Deadline = NEVER, node_limit: int | None = None) -> None:
         """Search until the worst case is proved, a limit is reached or Ctrl-C comes."""
         left = np.inf if node_limit is None else node_limit
-        with self._stopping(deadline) as stops:
+        with stopping(self._watch, deadline) as stops:
             self._narrow(stops)
             while left > 0 and self._tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
                 left -= _NODES_BETWEEN_LOOKS
@@ -164,7 +177,8 @@ class WorstCases:
     def known(self) -> Worst:
         """Return the worst model so far, and what is proved by now."""
         tree = self._tree
-        u = self._member(self._in_box(tree.worst_model(), self._box), self._inner, self._limit)
+        u = self._in_box(tree.worst_model(), self._box)
+        u = pulled_back(self.problem, u, self._inner, self._limit)
         bound = tree.upper_bound()
         if tree.counts:
             if tree.step > 0.0:
@@ -173,23 +187,6 @@ class WorstCases:
         margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
         value = self._loss.mean(margins, self.problem.val_weight)
         return Worst(u, value, max(value, bound), tree.nodes)
-
-    @contextmanager
-    def _stopping(self, deadline: Deadline) -> Iterator[Callable[[], bool]]:
-        """Stop compiled code at a deadline or Ctrl-C, which is raised when all is whole again."""
-        with deferred_interrupts() as interrupts:
-
-            def stops() -> bool:
-                return interrupts.pending or deadline.over
-
-            self._watch.begin(stops)
-            try:
-                yield stops
-            finally:
-                self._watch.dismiss()
-            if self._watch.error is not None:
-                raise self._watch.error
-            interrupts.deliver()
 
     def _narrow(self, stops: Callable[[], bool]) -> None:
         """Find the ranges, of as many points as there is time for."""
@@ -210,18 +207,6 @@ class WorstCases:
     def _in_box(self, u: Vector, box: Vector) -> Vector:
         """In the units of the problem, and without what rounding adds to the box."""
         return np.append(np.clip(u[:-1] / self._factor, -box, box), u[-1])
-
-    def _member(self, u: Vector, inner: Vector, limit: float) -> Vector:
-        """Pull a model back towards one that trains well until it trains within the limit."""
-        trained = self.problem.train_loss(inner[:-1], float(inner[-1]))
-        while (loss := self.problem.train_loss(u[:-1], float(u[-1]))) > self._most(limit):
-            # The loss is convex, so on the way it is no more than on the chord.
-            u = inner + max(0.0, limit - trained) / (loss - trained) * (u - inner)
-        return u
-
-    def _most(self, limit: float) -> float:
-        """Training loss that is within a limit but for rounding."""
-        return limit + MEMBER * self.problem.loss_unit(limit)
 
     def active_set_loss(self, box: Vector, limit: float, active: Mask) -> ActiveSetLoss:
         """Largest loss within a limit when only the `active` hinges count, linear ones."""

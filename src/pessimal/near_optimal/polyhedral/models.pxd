@@ -2,7 +2,7 @@ cimport cython
 from pessimal.lp.simplex cimport Simplex
 
 cdef int INFEASIBLE, OPTIMAL, STALLED
-cdef double INF, LP_FEASIBILITY
+cdef double INF, LP_FEASIBILITY, ROUNDING
 cdef Py_ssize_t MOST_ROUNDS, MOST_STEPS
 
 
@@ -12,15 +12,17 @@ cdef class Models(Simplex):
     cdef Py_ssize_t n_train, n_cuts, first_cut
     cdef const double[:, ::1] train_rows
     cdef const double[::1] train_weight
-    cdef double[::1] inner, inner_margin, margin, normal, cut_weight, widest_low, widest_high
+    cdef double[::1] inner, inner_margin, margin, normal, terms, cut_weight, widest_low, widest_high
 
     cpdef void move_to(self, const double[::1] box, double limit, double unit, const double[::1] inner)
     cdef void forget_cuts(self)
     cdef void charge(self, Py_ssize_t k, double slope_left, double slope_right, double kink)
     cpdef double active_set_loss(self, const double[::1] weight)
     cdef int optimise_active_set(self, const double[::1] weight)
-    cdef int minimise(self, const double[:, ::1] A, Py_ssize_t row, double sign)
+    cpdef int minimise(self, const double[:, ::1] A, Py_ssize_t row, double sign)
     cdef int optimise(self, double cutoff)
+    @cython.locals(total=double, size=double, share=double, part=double)
+    cpdef double safe_bound(self)
     @cython.locals(reach=double)
     cdef bint certainly_infeasible(self)
     @cython.locals(loss=double, rate=double, weight=double, total=double, margin=double, change=double, most=double, last=double)

@@ -28,7 +28,7 @@ from pessimal.lp.program import KinkedProgram
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.problem import Matrix, Vector
-from pessimal.tolerances import LP_FEASIBILITY
+from pessimal.tolerances import LP_FEASIBILITY, ROUNDING
 
 INF = np.inf
 MOST_ROUNDS = 200  # of solving and cutting
@@ -55,6 +55,7 @@ class Models(Simplex):
         self.margin = np.zeros(self.n_train)
         self.share = 1.0  # of the way from `inner` to the last optimum that lies in the set
         self.normal = np.zeros(self.q)
+        self.terms = np.zeros(self.q)
         self.cut_weight = np.zeros(self.n_cuts)  # Σ_S weight_i; 0: no cut yet
         self.widest_low = program.low.copy()
         self.widest_high = program.high.copy()
@@ -117,7 +118,7 @@ class Models(Simplex):
         return self.optimise(INF)
 
     def minimise(self, A: Matrix, row: int, sign: float) -> int:
-        """Minimise ``sign·A[row]·u``, which costs less where the program has few rows of its own."""
+        """Minimise ``sign·A[row]·u``: of a program that has no rows but cuts."""
         for j in range(self.q):
             self.charge(j, sign * A[row, j], sign * A[row, j], 0.0)
         self.reprice(False)
@@ -140,6 +141,31 @@ class Models(Simplex):
             if self.watch.stops(self.n_train * self.q):
                 break
         return STALLED
+
+    def safe_bound(self) -> float:
+        """Bound what `minimise` minimised, from the cuts and multipliers, less all rounding.
+
+        For any multipliers of cuts what is left of the cost is least at a corner of the box.
+        """
+        total = 0.0
+        size = 0.0
+        for j in range(self.q):
+            self.normal[j] = self.slope_left[j]
+            self.terms[j] = abs(self.slope_left[j])
+        for i in range(self.n_val, self.m):
+            k = self.q + i
+            share = -self.y[k]
+            if share != 0.0:
+                part = share * (self.low[k] if share > 0.0 else self.high[k])
+                total += part
+                size += abs(part)
+                for j in range(self.q):
+                    self.normal[j] -= share * self.A[i, j]
+                    self.terms[j] += abs(share * self.A[i, j])
+        for j in range(self.q):
+            total += min(self.normal[j] * self.low[j], self.normal[j] * self.high[j])
+            size += self.terms[j] * max(abs(self.low[j]), abs(self.high[j]))
+        return total - ROUNDING * size
 
     def certainly_infeasible(self) -> bool:
         """Whether the row that proves infeasibility does so with its smallest entries, too."""

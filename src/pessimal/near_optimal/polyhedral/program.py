@@ -25,6 +25,7 @@ from pessimal.problem import (
     distinct_rows,
     margin_rows,
 )
+from pessimal.tolerances import MEMBER
 
 SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
@@ -153,3 +154,19 @@ def best_intercept(problem: TuningProblem, w: Vector) -> float:
     negative = problem.train_weight[problem.y_train < 0.0].sum()
     slopes = np.cumsum(problem.train_weight[order]) - negative
     return float(at[order[np.argmax(slopes >= 0.0)]])
+
+
+def trains_within(problem: TuningProblem, u: Vector, limit: float) -> bool:
+    """Return whether a model ``(w, b)`` trains within a limit, but for rounding."""
+    most = limit + MEMBER * problem.loss_unit(limit)
+    return problem.train_loss(u[:-1], float(u[-1])) <= most
+
+
+def pulled_back(problem: TuningProblem, u: Vector, inner: Vector, limit: float) -> Vector:
+    """Pull a model towards one that trains well until it trains within the limit."""
+    trained = problem.train_loss(inner[:-1], float(inner[-1]))
+    while not trains_within(problem, u, limit):
+        # The loss is convex, so on the way it is no more than on the chord.
+        loss = problem.train_loss(u[:-1], float(u[-1]))
+        u = inner + max(0.0, limit - trained) / (loss - trained) * (u - inner)
+    return u

@@ -15,11 +15,13 @@ cdef class LossTree:
     cdef bint waiting
     cdef const double[::1] weight
     cdef double[::1] u, cost, low, high, inner_margin, margin, bound
-    cdef Py_ssize_t[::1] split, below_first, begun
+    cdef Py_ssize_t[::1] split, below_first, begun, found
 
     cpdef void start(self, double enough)
     @cython.locals(before=double)
     cpdef bint narrow(self)
+    cpdef void know(self, const double[::1] low, const double[::1] high, const Py_ssize_t[::1] found)
+    cpdef void ascend_from(self, const double[::1] u)
     cpdef void hold(self, const double[::1] low, const double[::1] high)
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double upper_bound(self)
@@ -35,7 +37,8 @@ cdef class LossTree:
     @cython.locals(total=double)
     cdef double evaluate_end(self)
     @cython.locals(total=double)
-    cdef double judge(self, Models found, double share)
+    cdef double judge(self)
+    cdef void keep(self, const double[::1] z, double share)
     @cython.locals(loss=double, active_below=double)
     cdef void ascend(self, double grown)
     @cython.locals(parent=double, bound=double, loss=double)

@@ -21,6 +21,7 @@ point at a time, and coarse ones will do for the rest.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL
 from pessimal.near_optimal.polyhedral.models import Models
@@ -73,6 +74,7 @@ class LossTree:
         self.cost = np.zeros(n)
         self.low = np.zeros(n)
         self.high = np.zeros(n)
+        self.found = np.zeros(n, np.intp)  # whether its range over the whole set was given
         self.inner_margin = np.zeros(n)
         self.margin = np.zeros(n)  # of the model judged last
         # The open levels: which point is split, its range, the bound, and how many of its two
@@ -100,10 +102,30 @@ class LossTree:
         for k in range(models.n_val):
             self.low[k] = models.low[models.q + k]
             self.high[k] = models.high[models.q + k]
+            self.found[k] = 0
             self.inner_margin[k] = 0.0
             for j in range(models.q):
                 self.inner_margin[k] += models.A[k, j] * models.inner[j]
         self.evaluate(0.0)
+
+    def know(self, low: Vector, high: Vector, found: NDArray[np.intp]) -> None:
+        """Take ranges over the whole set; those that were `found` need not be found again."""
+        for k in range(self.models.n_val):
+            self.low[k] = max(self.low[k], low[k])
+            self.high[k] = min(self.high[k], high[k])
+            self.found[k] = found[k]
+
+    def ascend_from(self, u: Vector) -> None:
+        """Evaluate a model of the set, and ascend from it."""
+        models = self.models
+        for k in range(models.n_val):
+            self.margin[k] = 0.0
+            for j in range(models.q):
+                self.margin[k] += models.A[k, j] * u[j]
+        loss = self.judge()
+        if loss == self.best:
+            self.keep(u, 1.0)
+        self.ascend(loss)
 
     def narrow(self) -> bool:
         """Find the range of one more validation margin; return whether to call again."""
@@ -191,6 +213,8 @@ class LossTree:
     def find_range(self, k: int) -> bool:
         """Find the range of the margin of point `k`; return whether there is any model."""
         forms = self.forms
+        if self.found[k] and self.shrinks == 0:
+            return True
         for side in range(2):
             # A margin on one side of its breakpoint has an envelope that is exact.
             if self.low[k] >= self.threshold or self.high[k] <= self.threshold:
@@ -232,7 +256,10 @@ class LossTree:
         for k in range(models.n_val):
             self.margin[k] = self.inner_margin[k]
             self.margin[k] += share * (models.z[models.q + k] - self.inner_margin[k])
-        return self.judge(models, share)
+        loss = self.judge()
+        if loss == self.best:
+            self.keep(models.z, share)
+        return loss
 
     def evaluate_end(self) -> float:
         """Return the loss of the model at the end of a range."""
@@ -243,18 +270,24 @@ class LossTree:
                 total += self.models.A[k, j] * forms.z[j]
             self.margin[k] = self.inner_margin[k]
             self.margin[k] += forms.share * (total - self.inner_margin[k])
-        return self.judge(forms, forms.share)
+        loss = self.judge()
+        if loss == self.best:
+            self.keep(forms.z, forms.share)
+        return loss
 
-    def judge(self, found: Models, share: float) -> float:
-        """Return the loss at the margins; the model is kept if it is the worst so far."""
+    def judge(self) -> float:
+        """Return the loss at the margins; `best` is the largest."""
         total = 0.0
         for k in range(self.models.n_val):
             total += self.loss(k, self.margin[k])
-        if total > self.best:
-            self.best = total
-            for j in range(found.q):
-                self.u[j] = found.inner[j] + share * (found.z[j] - found.inner[j])
+        self.best = max(self.best, total)
         return total
+
+    def keep(self, z: Vector, share: float) -> None:
+        """Let the worst model so far be this far from the inner one to the variables of `z`."""
+        models = self.models
+        for j in range(models.q):
+            self.u[j] = models.inner[j] + share * (z[j] - models.inner[j])
 
     def ascend(self, grown: float) -> None:
         """Hold the active hinges, solve the linear program, repeat while the loss has grown.

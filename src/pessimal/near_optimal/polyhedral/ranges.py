@@ -1,0 +1,113 @@
+"""Ranges of scores over the near-optimal models of a box, each found once and kept.
+
+Every question about validation points begins with how far their scores can move: which points
+models disagree on, which can be wrong, which hinges are active. The answers are two linear programs
+per point, in the few rows of box and cuts, each starting from the last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pessimal.limits import Deadline
+from pessimal.lp.codes import OPTIMAL
+from pessimal.lp.watch import Watch
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
+from pessimal.near_optimal.polyhedral.program import (
+    coarse_ranges,
+    near_optimal_programs,
+    pulled_back,
+)
+from pessimal.near_optimal.polyhedral.stopping import stopping
+from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.units import equilibrate
+
+ATTAINED = 1e-7
+"""Relative distance from a bound at which a member attains it."""
+
+
+class ScoreRanges:
+    """Ranges of scores ``x·w − b`` over ``{|w| ≤ box, L_T ≤ limit}``.
+
+    Parameters
+    ----------
+    problem : TuningProblem
+    budget : Budget
+    models : BoxModels
+        The set in HiGHS, which is asked where the simplex of this package fails.
+    inner : ndarray of shape (p + 1,)
+        A member ``(w, b)``, best far inside.
+
+    Attributes
+    ----------
+    members : list of ndarray of shape (p + 1,)
+        Models at the ends of the ranges found so far.
+    """
+
+    def __init__(
+        self, problem: TuningProblem, budget: Budget, models: BoxModels, inner: Vector
+    ) -> None:
+        self._problem, self._models, self._inner = problem, models, inner
+        self._box, self._limit = models.box, models.training_limit
+        balanced = equilibrate(problem)
+        self._factor = np.append(balanced.factor, 1.0)
+        self._watch = Watch()
+        nothing = np.zeros((1, problem.n_features + 1))
+        _, self._program = near_optimal_programs(balanced.problem, budget, nothing, self._watch)
+        unit = problem.loss_unit(self._limit)
+        box = balanced.factor * self._box
+        self._program.move_to(box, self._limit, unit, self._factor * inner)
+        self.members: list[Vector] = []
+        self._known: dict[bytes, tuple[float, float, bool]] = {}
+
+    def find(self, points: Matrix, deadline: Deadline) -> tuple[Vector, Vector, Mask]:
+        """Return ranges of the scores of points, and which of them are exact.
+
+        Past the deadline, those not found by then are coarse.
+        """
+        rows = margin_rows(points, np.ones(len(points)))
+        low, high, exact = self.known(points)
+        for k in np.flatnonzero(~exact):
+            if deadline.over:
+                break
+            least, most, ends = self._range(rows[k : k + 1], deadline)
+            low[k], high[k] = max(low[k], least), min(high[k], most)
+            exact[k] = len(ends) > 0
+            self.members += ends
+            self._known[points[k].tobytes()] = float(low[k]), float(high[k]), bool(exact[k])
+        return low, high, exact
+
+    def known(self, points: Matrix) -> tuple[Vector, Vector, Mask]:
+        """Return what is known of the ranges by now, coarse where nothing was found."""
+        rows = margin_rows(points, np.ones(len(points)))
+        low, high = coarse_ranges(self._problem, self._box, self._limit, rows)
+        exact = np.zeros(len(points), dtype=np.bool_)
+        for k, point in enumerate(points):
+            known = self._known.get(point.tobytes())
+            if known is not None:
+                low[k], high[k] = max(low[k], known[0]), min(high[k], known[1])
+                exact[k] = known[2]
+        return low, high, exact
+
+    def _range(self, row: Matrix, deadline: Deadline) -> tuple[float, float, list[Vector]]:
+        """Return the range of one linear form and the models at its ends, if they were found."""
+        scaled = row / self._factor
+        size = float(np.abs(scaled).max())
+        scaled = np.ascontiguousarray(scaled / size)
+        bounds, ends = [], []
+        for sign in (1.0, -1.0):
+            with stopping(self._watch, deadline):
+                status = self._program.minimise(scaled, 0, sign)
+            bounds.append(size * self._program.safe_bound())
+            if status != OPTIMAL:
+                continue
+            u = self._program.model() / self._factor
+            u[:-1] = np.clip(u[:-1], -self._box, self._box)
+            u = pulled_back(self._problem, u, self._inner, self._limit)
+            reached = sign * float(row[0] @ u)
+            if reached - bounds[-1] <= ATTAINED * (1.0 + abs(reached)):
+                ends.append(u)
+        if len(ends) == len(bounds):
+            return bounds[0], -bounds[1], ends
+        low, high, by_highs = row_ranges(self._models, row, deadline)
+        return max(low[0], bounds[0]), min(high[0], -bounds[1]), list(by_highs)
