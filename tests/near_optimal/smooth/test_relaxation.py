@@ -17,6 +17,8 @@ from pessimal import near_optimal_set
 from pessimal.losses import Logistic, SquaredHinge
 from pessimal.near_optimal.smooth.counting import count_above
 from pessimal.near_optimal.smooth.objective import MeanLoss
+from pessimal.near_optimal.smooth.quadratic import Quadratic
+from pessimal.near_optimal.smooth.ranges import inside
 from pessimal.near_optimal.smooth.relaxation import Moments, envelope
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
@@ -166,3 +168,42 @@ def test_huge_budgets_have_bounds_that_members_keep(estimator: Any, epsilon: flo
         assert (y * scores < 0.0).mean() <= most.upper_bound + 1e-9
         assert (scores >= ranges.low - 1e-9).all()
         assert (scores <= ranges.high + 1e-9).all()
+
+
+def many_rows(n: int, p: int) -> tuple[Any, ...]:
+    rng = np.random.default_rng(7)
+    X, X_val = rng.normal(size=(n, p)), rng.normal(size=(500, p))
+    w = rng.normal(size=p)
+    y, y_val = (np.where(A @ w + rng.logistic(size=len(A)) > 0.0, 1, -1) for A in (X, X_val))
+    return X, y, X_val, y_val
+
+
+def test_an_ellipsoid_found_with_some_rows_holds_what_all_rows_allow() -> None:
+    X, y, X_val, y_val = many_rows(24_000, 4)
+    members = near_optimal_set(LogisticRegression(), X, y, epsilon=0.1)
+    worst, ranges = members.worst(X_val, y_val, node_limit=1), members.score_range(X_val[:5])
+    limit = members.limit
+    for model in members.sample(100, 0):
+        scores = X @ model.coef + model.intercept
+        trained = np.logaddexp(0.0, -y * scores).mean() + 0.5 * model.coef @ model.coef / 24_000
+        assert trained <= limit * (1.0 + 1e-9)
+        scores = X_val @ model.coef + model.intercept
+        assert np.logaddexp(0.0, -y_val * scores).mean() <= worst.upper_bound
+        assert (scores[:5] >= ranges.low - 1e-9).all()
+        assert (scores[:5] <= ranges.high + 1e-9).all()
+
+
+def test_an_ellipsoid_is_only_believed_if_its_boundary_is_free_of_members() -> None:
+    round_one = Quadratic(-0.5, np.zeros(2), np.eye(2))
+    assert inside(Quadratic(-0.5, np.zeros(2), 1.1 * np.eye(2)), round_one)
+    assert not inside(Quadratic(-0.5, np.zeros(2), 0.9 * np.eye(2)), round_one)
+    # Narrower in one direction only, and one that a slope has moved over the boundary.
+    assert not inside(Quadratic(-0.5, np.zeros(2), np.diag([4.0, 0.9])), round_one)
+    assert not inside(Quadratic(-0.5, np.array([0.2, 0.0]), 1.1 * np.eye(2)), round_one)
+
+
+def test_moments_of_some_rows_bound_all_of_them_better_than_the_certificate() -> None:
+    X, y, X_val, y_val = many_rows(24_000, 12)
+    members = near_optimal_set(LogisticRegression(), X, y, epsilon=0.05)
+    hasty = members.worst(X_val, y_val, time_limit=1e-9)
+    assert hasty.value <= hasty.upper_bound <= 1.2 * hasty.value

@@ -430,3 +430,22 @@ def test_where_residuals_are_rounding_nothing_is_said_to_be_exact() -> None:
     for change in 1e-16 * 1e3 * rng.normal(size=(50, 3)):
         score = X_val @ (worst.coef + change) + worst.intercept
         assert np.square(score - y_val).mean() <= worst.upper_bound
+
+
+@pytest.mark.parametrize("seed", [9, 11, 23, 27, 37])
+def test_the_worst_loss_of_a_single_point_is_that_of_its_least_margin(seed: int) -> None:
+    # At some of these points the trained model has no loss and no slope to follow.
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(15, 50)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, p))
+    y = (X[:, 0] + 0.2 * rng.logistic(size=n) > 0.0).astype(int)
+    y[:2] = [0, 1]
+    C, epsilon = float(10 ** rng.uniform(-1, 4)), float(rng.choice([0.05, 0.5, 2, 5]))
+    x = rng.normal(size=(1, p)) * 10 ** rng.uniform(0, 2)
+    label = int(rng.integers(0, 2))
+    members = near_optimal_set(LinearSVC(C=C), X, y, epsilon=epsilon)
+    scores = members.score_range(x)
+    assert scores.exact.all()
+    margin = scores.low[0] if label else -scores.high[0]
+    worst = members.worst(x, [label], node_limit=1)
+    assert worst.value == pytest.approx(max(0.0, 1.0 - margin) ** 2, rel=1e-4)

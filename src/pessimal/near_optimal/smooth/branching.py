@@ -135,13 +135,15 @@ def branch(
     ball = Ball.of(relaxation.around)
     order, made = count(), 0
     heap = [(-bound, next(order), Node((), relaxation, sketch, bound, moments))]
-    while heap and -heap[0][0] > target and made < nodes and not deadline.over:
-        node = heapq.heappop(heap)[2]
+    cost = 0.0  # of a node, so that none is begun that would not end in time
+    while heap and -heap[0][0] > target and made < nodes and deadline.left > cost:
+        node, left = heapq.heappop(heap)[2], deadline.left
         for slabs, changed in _halves(node, ball):
             made += 1
             child = _child(node, slabs, changed, target, deadline)
             if child is not None and child.bound > target:
                 heapq.heappush(heap, (-child.bound, next(order), child))
+        cost = max(0.0, left - deadline.left) if np.isfinite(left) else 0.0
     return (max(target, -heap[0][0]) if heap else target), made
 
 

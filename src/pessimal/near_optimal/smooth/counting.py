@@ -29,7 +29,7 @@ def count_above(
     at, sign = -side * (block.margins(trained) - threshold), -side
     low, high = (block.low, block.high) if sign > 0.0 else (-block.high, -block.low)
     low, high = at + low, at + high
-    mean, variance = block.moments(moments.mean, moments.covariance)
+    mean, variance = block.moments(moments.mean, moments.root)
     mean = at + sign * mean
     # Safe denominators; where they are not those meant, the inequality says nothing.
     m, e = np.maximum(mean, NEAR), np.maximum(high, NEAR)

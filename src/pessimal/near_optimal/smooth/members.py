@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -17,12 +18,13 @@ from pessimal.near_optimal.smooth.objective import (
     MeanLoss,
     Objective,
     Parabola,
+    Tilted,
     Weighted,
     newton,
     solve,
 )
-from pessimal.near_optimal.smooth.quadratic import Quadratic, largest
-from pessimal.near_optimal.smooth.rows import Block, Rows
+from pessimal.near_optimal.smooth.quadratic import TINY, Quadratic, certainly_positive, largest
+from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.near_optimal.smooth.training import ROUNDING, Training
 from pessimal.problem import Vector
 
@@ -40,6 +42,9 @@ STARTS = 3
 
 TRIED = 5
 """Random directions, to and fro, in which members are tried for that."""
+
+SUPPORTS = 20
+"""Members sought by the slope of the loss at another."""
 
 LEVELS = 20
 """Of the rounding of absolute values, on the way from half of the budget."""
@@ -80,6 +85,15 @@ class Members:
         """Climb from a member to one of large loss."""
         for sublevel in self._sublevels:
             u = sublevel.ascend(mean, u, deadline)
+        rows, last = self.training.problem.rows, self._sublevels[-1]
+        if self.training.problem.loss.self_concordant or not isinstance(rows, HeldRows):
+            return u
+        # Where curvature jumps, parabolas mislead: as long as there is time, by the slope alone.
+        for _ in range(SUPPORTS):
+            further = last.ascend(mean, last.support(mean, u, deadline), deadline)
+            if not mean.value(further) > (1.0 + TOP) * mean.value(u):
+                break
+            u = further
         return u
 
     def descended(self, mean: Function, deadline: Deadline) -> Vector:
@@ -203,27 +217,66 @@ class Sublevel:
 
     def descend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
         """Minimise the mean loss from a member on, along the multiplier of the budget."""
+
+        def weighted(multiplier: float) -> Function:
+            return Weighted(mean, multiplier, self.objective)
+
+        inside = self._along(weighted, start, (np.log(1e-6), 0.0), deadline)
+        return min(inside, key=mean.value)
+
+    def support(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
+        """Return the member that a convex loss, as its slope at another has it, is largest for.
+
+        The loss lies above its tangent, so the member has no less than the one it is from.
+        """
+        slope = mean.expansion(start).slope
+        at = self.objective.expansion(start)
+        if not (slope.any() and certainly_positive(at.curvature)):
+            return start
+        ahead = solve(at.curvature, slope)
+        # At the member in question the slope of R is that of the loss, so many times.
+        times = max(float(at.slope @ ahead), TINY) / max(float(slope @ ahead), TINY)
+
+        def tilted(multiplier: float) -> Function:
+            return Tilted(self.objective, slope / multiplier)
+
+        near = float(np.log(max(1.0 / times, TINY)))
+        inside = self._along(tilted, start, (near - 1.0, near), deadline)
+        return max(inside, key=mean.value)
+
+    def _along(
+        self,
+        function: Callable[[float], Function],
+        start: Vector,
+        first: tuple[float, float],
+        deadline: Deadline,
+    ) -> list[Vector]:
+        """Minimise functions of a multiplier until the minimiser uses up the budget.
+
+        Of its logarithm two values are tried first; the larger it is the less is used. Return the
+        members met.
+        """
         inside = [start]
 
         @cache  # each value depends on where the one before ended, and a root needs one sign
         def excess(logarithm: float) -> float:
             if deadline.over:
                 raise _LateError
-            u, _ = newton(Weighted(mean, float(np.exp(logarithm)), self.objective), inside[-1])
+            u, _ = newton(function(float(np.exp(logarithm))), inside[-1])
             over = self.objective.value(u) - self.limit
             if over <= 0.0:
                 inside.append(u)
             return over
 
-        low, high = np.log(1e-6), 0.0
+        low, high = first
         try:
-            while excess(high) > 0.0 and high < np.log(1e12):
+            while excess(high) > 0.0 and high < first[1] + np.log(1e12):
                 low, high = high, high + np.log(10.0)
             if excess(low) > 0.0 >= excess(high):
                 brentq(excess, low, high, xtol=1e-7, rtol=1e-7)
         except _LateError:
             pass
-        return min(inside, key=mean.value)
+        return inside
 
 
 class _LateError(Exception):

@@ -173,7 +173,7 @@ def guessed(
         around = Ellipsoids((E,))
         rows = tuple(term.rows.map(around) for term in terms)
         region = _region(terms, rows, fixed, trained, optimum, limit)
-        if region is not None and _inside(region, E):
+        if region is not None and inside(region, E):
             narrower = Ellipsoids((region,))
             rows = tuple(of.map(narrower) for of in rows)
             if narrower.size >= (1.0 - NARROWED) * around.size:
@@ -186,7 +186,7 @@ def _thinned(term: MeanLoss) -> MeanLoss:
     return replace(term, rows=term.rows.thinned()) if isinstance(term.rows, HeldRows) else term
 
 
-def _inside(region: Quadratic, other: Quadratic) -> bool:
+def inside(region: Quadratic, other: Quadratic) -> bool:
     """Return whether an ellipsoid is certainly inside of another one, around 0 without a slope."""
     least = float(eigh(region.curvature, other.curvature, eigvals_only=True)[0])
     factor = cholesky(region.curvature, lower=True)

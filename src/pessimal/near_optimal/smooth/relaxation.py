@@ -18,9 +18,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
+from scipy.linalg import eigh
 
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
@@ -34,8 +35,14 @@ ROUNDS = 100
 FAR = 1e100
 """A model further out than this is looked at here: squares would overflow."""
 
+NEXT_TO_NONE = 1e-4
+"""Share of the largest variance; a direction of less is left out, for any moments will do."""
+
 SKETCH = 1000
 """Rows of a sketch."""
+
+CERTIFIED = 1e-2
+"""Share of a bound by which a single model may be behind in a sketch and still be the worst."""
 
 HASTY = 12
 """Models that join the distribution of a sketch even if time is up."""
@@ -60,6 +67,13 @@ class Moments:
     def at(cls, d: Vector) -> Moments:
         """Return those of a single model."""
         return cls(d, np.zeros((len(d), len(d))))
+
+    @cached_property
+    def root(self) -> Matrix:
+        """F of the covariance ``FFᵀ``, but for directions in which there is next to none."""
+        variance, directions = eigh(self.covariance)
+        large = variance > NEXT_TO_NONE * variance[-1]
+        return np.asarray(directions[:, large] * np.sqrt(variance[large]))
 
     def joined(self, d: Vector, share: float) -> Moments:
         """Return those with a share of another model."""
@@ -187,10 +201,14 @@ class Relaxation:
 
 @dataclass
 class Bounded:
-    """The least bound so far, the distribution behind it, and the models that joined it."""
+    """The least bound so far, the distribution behind it, and the models that joined it.
+
+    `first` is the bound of the single model with which it began.
+    """
 
     bound: float
     moments: Moments
+    first: float = np.inf
     rounds: int = 0
     models: list[Vector] = field(default_factory=list)
 
@@ -207,7 +225,10 @@ def sketch_tightened(
     if sketch is None:
         return tightened(relaxation, start, target, deadline, rounds)
     found = tightened(sketch, start, target, deadline, rounds, HASTY)
-    return replace(found, bound=relaxation.at(found.moments).bound)
+    bound = relaxation.at(found.moments).bound
+    if found.first <= found.bound * (1.0 + CERTIFIED):
+        bound = min(bound, relaxation.at(Moments.at(start)).bound)
+    return replace(found, bound=bound)
 
 
 def tightened(
@@ -227,6 +248,7 @@ def tightened(
         idle = 0 if found.bound < best.bound - PROGRESS * (best.bound - target) else idle + 1
         if found.bound < best.bound:
             best.bound, best.moments = found.bound, moments
+        best.first = found.bound if k == 0 else best.first
         best.rounds, best.models = k + 1, [*best.models, found.point]
         if best.bound <= target or idle > PATIENCE or (k + 1 >= least and deadline.over):
             break
@@ -251,7 +273,7 @@ def envelope(
     """
     margins = block.margins(trained)
     low, high = block.low, block.high
-    mean, variance = block.moments(moments.mean, moments.covariance)
+    mean, variance = block.moments(moments.mean, moments.root)
     contacts = [mean]
     spread = bool(variance.any())  # a single model has none, and touches at its own margins
     if spread:

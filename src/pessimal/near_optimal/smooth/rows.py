@@ -60,13 +60,16 @@ class Block:
         scaled = self.Z * np.sqrt(self.weight * curvature)[:, None]
         return np.asarray(scaled.T @ scaled)
 
-    def moments(self, mean: Vector, covariance: Matrix) -> tuple[Vector, Vector]:
-        """Return mean and variance of ``z·d`` under moments of d, as far as the ranges allow."""
+    def moments(self, mean: Vector, root: Matrix) -> tuple[Vector, Vector]:
+        """Return mean and variance of ``z·d`` as far as the ranges allow.
+
+        Given are the mean of d and a root of its covariance, F of FFᵀ.
+        """
         shift = self.Z @ mean
         average = np.clip(shift, self.low, self.high)
         variance = shift * shift - average * average
-        if covariance.any():
-            variance += np.einsum("ij,ij->i", self.Z @ covariance, self.Z)
+        if root.size:
+            variance += np.square(self.Z @ root).sum(axis=1)
         most = (average - self.low) * (self.high - average)
         return average, np.clip(variance, 0.0, most)
 

@@ -126,6 +126,11 @@ class SmoothSet(NearOptimalSet):
             mean = mean_loss(rows, smooth, self.u)
             members = self._members
             u = members.climbed(mean, self.u, deadline)
+            if mean.value(u) <= mean.value(self.u):  # nothing costs anything there
+                part = deadline.share(0.25)
+                starts = members.promising(mean, rows, part)
+                climbed = [members.climbed(mean, start, part) for start in starts]
+                u = max([u, *climbed], key=mean.value)
             bound, met = bounded(
                 self._enclosure,
                 Judged(mean, rows, smooth, self.u),

@@ -158,8 +158,10 @@ class Training:
             # While M·‖gradient‖ is far below 1 the curvature on the way is at least half of H.
             if self.leverage * np.sqrt(newton_gain) > 0.1:
                 raise SolverError(
-                    "training did not come near an optimum; if the classes can be separated and "
-                    "nothing is penalised there is none, so add a penalty, such as C=1"
+                    "training did not come near an optimum: if the classes can be separated and "
+                    "nothing is penalised there is none, and among columns that nearly depend on "
+                    "each other it is lost in rounding; penalise squares, as C=1 does, or leave "
+                    "such a column out"
                 )
             return newton_gain
         if certainly_positive(penalty):

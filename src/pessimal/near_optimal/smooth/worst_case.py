@@ -42,12 +42,15 @@ def bounded(
         # First the certificate of the worst member alone, then all moments with the ranges at
         # hand, then with exact ones; of many rows some lead to the moments at once.
         rounds = 1 if step == 0 and sketch is None else ROUNDS
+        before = deadline.left
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
             found = sketch_tightened(relaxation, sketch, u - training.u, target, deadline, rounds)
         bound = min(bound, found.bound)
         if bound <= target or deadline.over:
             return bound, []
         if sketch is not None:
+            if deadline.left < 2.0 * (before - deadline.left):  # two halves would take longer
+                return bound, []
             break
         if step == 1:
             part = deadline.share(0.5)
