@@ -832,3 +832,76 @@ def besancon_2019() -> BilevelProblem:
         [y >= 1 - x / 10],
         Follower(cp.Maximize(y), [y <= 1 + x / 10], variables=[y]),
     )
+
+
+# ------------------------------------------------------------------------------------------------
+# Interdiction: the leader hurts the follower, so both views have the same value
+
+
+def _network(arcs: dict[tuple[int, int], float], source: int, sink: int) -> Any:
+    """Return the matrix of flow conservation at every node but source and sink."""
+    nodes = sorted({node for arc in arcs for node in arc} - {source, sink})
+    return np.array([[float(j == n) - float(i == n) for i, j in arcs] for n in nodes])
+
+
+# The report gives the network; values by enumeration of all pairs of arcs.
+@published(
+    "Hart, Chen, Siirola & Watson (2016), Modeling bilevel programs in Pyomo, Sandia National "
+    "Laboratories, SAND2016-0755: maximum flow, of which two arcs are taken away (Wood, 1993, "
+    "Deterministic network interdiction, Mathematical and Computer Modelling 17, 1-18)",
+    optimistic=1.0,
+    pessimistic=1.0,
+)
+def flow_interdiction() -> BilevelProblem:
+    arcs = {(0, 1): 2.0, (0, 2): 6.0, (0, 3): 4.0, (0, 4): 2.0, (1, 5): 3.0, (2, 1): 2.0,
+            (2, 3): 2.0, (3, 4): 2.0, (4, 5): 1.0, (3, 5): 5.0}  # fmt: skip
+    cut, flow = cp.Variable(len(arcs), boolean=True), cp.Variable(len(arcs), nonneg=True)
+    sent = cp.sum(flow[[k for k, (i, _) in enumerate(arcs) if i == 0]])
+    rows = [
+        _network(arcs, 0, 5) @ flow == 0,
+        flow <= cp.multiply(np.array(list(arcs.values())), 1 - cut),
+    ]
+    return BilevelProblem(
+        cp.Minimize(sent), [cp.sum(cut) <= 2], Follower(cp.Maximize(sent), rows, variables=[flow])
+    )
+
+
+# Data of our own, on the smallest network with a choice; value by enumeration of all pairs of arcs.
+@published(
+    "Israeli & Wood (2002), Shortest-path network interdiction, Networks 40, 97-111: the leader "
+    "lengthens two arcs, the follower takes the shortest path; the problem is theirs, the network "
+    "is not",
+    optimistic=8.0,
+    pessimistic=8.0,
+)
+def path_interdiction() -> BilevelProblem:
+    arcs = {(0, 1): 1.0, (0, 2): 2.0, (1, 2): 1.0, (1, 3): 4.0, (2, 3): 2.0, (2, 4): 5.0,
+            (3, 4): 1.0}  # fmt: skip
+    longer = np.array([2.0, 2.0, 3.0, 1.0, 4.0, 2.0, 3.0])
+    taken, flow = cp.Variable(len(arcs), boolean=True), cp.Variable(len(arcs), nonneg=True)
+    length = (np.array(list(arcs.values())) + cp.multiply(longer, taken)) @ flow
+    leave = [k for k, (i, _) in enumerate(arcs) if i == 0]
+    rows = [_network(arcs, 0, 4) @ flow == 0, cp.sum(flow[leave]) == 1]
+    return BilevelProblem(
+        cp.Maximize(length),
+        [cp.sum(taken) <= 2],
+        Follower(cp.Minimize(length), rows, variables=[flow]),
+    )
+
+
+# Data of our own: Dantzig's rule fills the knapsack by value per weight; by enumeration.
+@published(
+    "Carvalho, Lodi & Marcotte (2018), A polynomial algorithm for a continuous bilevel knapsack "
+    "problem, Operations Research Letters 46, 185-188: the leader fills a knapsack of its own with "
+    "items, or parts of them, that the follower then lacks; the problem is theirs, the items are "
+    "not",
+    optimistic=6.0,
+    pessimistic=6.0,
+)
+def knapsack_interdiction() -> BilevelProblem:
+    value, weight = np.array([6.0, 5.0, 3.0, 2.0]), np.array([3.0, 2.0, 2.0, 2.0])
+    size = np.array([2.0, 3.0, 1.0, 1.0])
+    taken, packed = cp.Variable(4, bounds=[0, 1]), cp.Variable(4, nonneg=True)
+    rows = [weight @ packed <= 4, packed <= 1 - taken]
+    inner = Follower(cp.Maximize(value @ packed), rows, variables=[packed])
+    return BilevelProblem(cp.Minimize(value @ packed), [size @ taken <= 3.5], inner)

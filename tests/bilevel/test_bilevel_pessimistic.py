@@ -140,7 +140,7 @@ def test_outer_constraints_hold_for_all_responses_to_a_price(
 
 
 def test_whole_decisions_with_prices_are_looked_at_one_by_one() -> None:
-    # x = (0, ·) leaves y₂ open from −2 to 3, which the constraint forbids; (1, 1) makes it 2.5 ≥ y₂,
+    # x = (0, ·) leaves y₂ open up to 3, which the constraint forbids. After (1, 1) it is 2.5, where
     # at most 4/3 is allowed; after (1, 0) it is 1.
     x = cp.Variable(2, boolean=True)
     y = cp.Variable(2, bounds=[[0, -2], [4, 3]])

@@ -20,6 +20,7 @@ from pessimal.bilevel import (
     FollowerProgram,
     Rows,
     complementarity_search,
+    dual_vertices,
     solve_program,
 )
 from pessimal.bilevel.dual_vertices import vertex_bounds
@@ -185,3 +186,14 @@ def test_an_empty_program_is_proved_empty_without_a_ray(monkeypatch: pytest.Monk
     assert NodeProgram(program).end(NEVER) is End.INFEASIBLE
     possible = replace(program, row_lower=np.array([2.0, 0.0]))
     assert NodeProgram(possible).end(NEVER) is End.UNKNOWN
+
+
+def test_determinants_bound_multipliers_where_bases_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    normals, gradient = csr_array([[1.0, -1.0], [0.0, 1.0], [2.0, 1.0]]), np.array([1.0, 3.0])
+    at_vertices = vertex_bounds(normals, gradient)
+    monkeypatch.setattr(dual_vertices, "LARGEST_NUMBER_OF_BASES", 0)
+    assert np.all(vertex_bounds(normals, gradient) >= at_vertices)
+    assert np.all(np.isfinite(vertex_bounds(normals, gradient)))
+    assert np.all(np.isinf(vertex_bounds(0.3 * normals, gradient)))

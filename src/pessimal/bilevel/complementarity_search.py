@@ -146,10 +146,9 @@ class ComplementaritySearch:
         self._lp.set_cost(program.cost)
         return lower, upper
 
-    def relaxed(self) -> TangentProgram:
-        """Return the relaxation without branching, with the tangents that it needs."""
-        self._relax()
-        return self._lp
+    def relaxed(self) -> tuple[End, TangentProgram]:
+        """Solve the relaxation without branching; return how it ended, and its program."""
+        return self._relax(), self._lp
 
     def polish(self, z: Vector) -> Found:
         """Return the best optimum of a leaf that is nearest to a point so far, without a bound."""

@@ -2,7 +2,7 @@
 
 They may be as large as they like, but need not: some multipliers of an optimal response are at a
 vertex of the dual, where they belong to linearly independent rows. With few bases, all vertices are
-looked at.
+looked at; otherwise determinants bound those of whole numbers.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from pessimal.problem import Vector
+from pessimal.problem import Matrix, Vector
 
 LARGEST_NUMBER_OF_BASES = 100_000
+LARGEST_M = 1e5
+"""Ms above this are none: solvers leak through them."""
+
 _REGULAR, _SINGULAR = 1e10, 1e14
 """Condition numbers below and above which a basis is, or is not, one; between them it may be."""
 
@@ -23,7 +26,7 @@ _REGULAR, _SINGULAR = 1e10, 1e14
 def vertex_bounds(normals: csr_array, gradient: Vector) -> Vector:
     """Bound ``|π|`` at every vertex of ``{π : normalsᵀ·π = g}`` for all g with ``|g| ≤ gradient``.
 
-    Infinite where bases are too many, or the rows leave a direction free.
+    Infinite where nothing is proved, or the rows leave a direction free.
 
     Examples
     --------
@@ -35,10 +38,10 @@ def vertex_bounds(normals: csr_array, gradient: Vector) -> Vector:
     unknown, largest = np.full(m, np.inf), np.zeros(m)
     if n == 0:
         return largest
-    if m < n or math.comb(m, n) > LARGEST_NUMBER_OF_BASES or not np.all(np.isfinite(gradient)):
+    if m < n or not np.all(np.isfinite(gradient)) or np.linalg.matrix_rank(dense) < n:
         return unknown
-    if np.linalg.matrix_rank(dense) < n:
-        return unknown
+    if math.comb(m, n) > LARGEST_NUMBER_OF_BASES:
+        return np.full(m, _by_determinants(dense, gradient))
     rows = np.array(list(itertools.combinations(range(m), n)))
     condition = np.linalg.cond(dense[rows])
     if np.any((condition > _REGULAR) & (condition < _SINGULAR)):
@@ -47,3 +50,16 @@ def vertex_bounds(normals: csr_array, gradient: Vector) -> Vector:
     inverse = np.abs(np.linalg.inv(dense[rows])).transpose(0, 2, 1)
     np.maximum.at(largest, rows, inverse @ gradient)
     return largest
+
+
+def _by_determinants(normals: Matrix, gradient: Vector) -> float:
+    """Bound multipliers of whole normals, such as those of a network, by Cramer's rule.
+
+    The determinant of a basis is at least 1, and those without a row and a column are at most the
+    product of the lengths of their rows (Hadamard).
+    """
+    if not np.array_equal(normals, np.round(normals)):
+        return math.inf
+    lengths = np.sort(np.linalg.norm(normals, axis=1))[::-1][: normals.shape[1] - 1]
+    bound = float(gradient.sum() * np.prod(np.maximum(1.0, lengths)))
+    return bound if bound <= LARGEST_M else math.inf

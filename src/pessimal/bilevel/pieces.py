@@ -23,13 +23,9 @@ from pessimal.bilevel.answer import BilevelSolution, BilevelStatus
 from pessimal.bilevel.complementarity import Engine, gap_of
 from pessimal.bilevel.near_optimal import Tolerance, near_optimal_responses
 from pessimal.bilevel.optimistic import solve_optimistic
-from pessimal.bilevel.pessimistic import (
-    LinearFunction,
-    certify_pessimistic,
-    no_answer,
-    relaxation,
-)
+from pessimal.bilevel.pessimistic import certify_pessimistic, no_answer
 from pessimal.bilevel.program import BilevelProgram, FollowerProgram, RefusedError, Rows
+from pessimal.bilevel.relaxation import LinearFunction, relaxation
 from pessimal.bilevel.response import respond
 from pessimal.errors import SolverError
 from pessimal.limits import Deadline

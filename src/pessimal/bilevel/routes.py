@@ -8,7 +8,7 @@ Squares in the objective are tangents here too, so that every solver takes them:
 where the point needs them, until the bound meets the best value.
 
 A solver's point is polished: its pattern of zeros is fixed and the rest solved again. Its bound is
-its own claim.
+its own claim, which a point that the search finds in a few nodes may contradict.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pessimal.bilevel.complementarity import (
     Outcome,
 )
 from pessimal.bilevel.complementarity_search import ComplementaritySearch, branch_and_bound
+from pessimal.bilevel.node_program import End
 from pessimal.limits import Deadline
 from pessimal.lp.highs import LinearProgram
 from pessimal.problem import Vector
@@ -41,6 +42,9 @@ METHODS = (
     *(f"sos1 {solver}" for solver in ("scip", "gurobi", "cplex")),
     *(f"milp {solver}" for solver in ("highs", "scip", "gurobi", "cplex")),
 )
+
+_SECOND_OPINION = 100
+"""Nodes of the search that looks for a point that contradicts a solver."""
 
 _OUTCOMES = {
     Status.OPTIMAL: Outcome.OPTIMAL,
@@ -66,13 +70,25 @@ class _Route:
     def __call__(
         self, problem: ComplementarityProgram, guess: Guesses, deadline: Deadline, node_limit: float
     ) -> Found:
+        found = self._solve(problem, guess, deadline, node_limit)
+        other = ComplementaritySearch(problem, guess, deadline, _SECOND_OPINION).run()
+        if other.outcome is Outcome.UNBOUNDED:
+            return replace(other, nodes=found.nodes)
+        if other.value < found.bound - OPTIMAL_GAP * max(1.0, abs(other.value)):
+            return replace(other, outcome=Outcome.NOT_PROVED, nodes=found.nodes)
+        return found
+
+    def _solve(
+        self, problem: ComplementarityProgram, guess: Guesses, deadline: Deadline, node_limit: float
+    ) -> Found:
         backend, n = find_backend(self.solver), len(problem.program.cost)
         search = ComplementaritySearch(problem, guess, deadline)
-        lp = search.relaxed()
+        root, lp = search.relaxed()
         program = with_slacks(problem)
         if self.kind == "milp":
             program = with_binaries(problem, program, guess, deadline)
-        found = Found(Outcome.NOT_PROVED, None, math.inf, -math.inf, 0)
+        bound = lp.bound() if root is End.OPTIMAL else -math.inf
+        found = Found(Outcome.NOT_PROVED, None, math.inf, bound, 0)
         while True:
             effort = Effort(deadline.left, node_limit - found.nodes)
             answer = backend.solve(_with_rows(program, lp.tangents), effort)

@@ -60,11 +60,7 @@ def _solve_pessimistic(
     nodes: float,
     engine: Engine,
 ) -> BilevelSolution:
-    if (
-        tolerance.none
-        and not program.priced
-        and all(_unambiguous(program, f) for f in program.followers)
-    ):
+    if tolerance.none and all(_unambiguous(program, f) for f in program.followers):
         return solve_optimistic(program, deadline, nodes, engine=engine)
     leader, recourse = split_recourse(program)
     check_pessimistic(leader, tolerance)
@@ -96,15 +92,17 @@ def _solve_pessimistic(
 def _unambiguous(program: BilevelProgram, follower: FollowerProgram) -> bool:
     """Whether the leader cares for nothing in which optimal responses of a follower differ."""
     own = np.arange(program.n_inner)[follower.columns]
-    cares = (
-        np.abs(program.inner_cost[own]).sum()
-        + abs(csr_array(program.price)[own]).sum()
-        + abs(csr_array(program.inner_curvature)[own]).sum()
-        + abs(csr_array(program.rows.inner)[:, own]).sum()
-    )
-    if not cares > 0.0:
-        return True
-    # All optimal responses have the same gradient of the quadratic part, and meet the equations.
+    price = csr_array(program.price)[own]
+    curvature = abs(csr_array(program.inner_curvature)[own]).sum()
+    if not curvature + abs(csr_array(program.rows.inner)[:, own]).sum() > 0.0:
+        # All optimal responses have the same objective, and so has the leader who opposes them.
+        leads = np.column_stack([program.inner_cost[own], price.toarray()]).ravel()
+        follows = np.column_stack([follower.cost, follower.price.toarray()]).ravel()
+        ratio = float(leads @ follows) / max(float(follows @ follows), 1e-300)
+        if np.array_equal(leads, ratio * follows) and not (follower.curved and leads.any()):
+            return True
+    # They have the same gradient of the quadratic part too, and meet the equations.
     equations = csr_array(follower.rows.inner)[follower.rows.lower == follower.rows.upper]
     same = np.vstack([follower.curvature.toarray(), equations.toarray()])
-    return bool(np.linalg.matrix_rank(same, tol=1e-9 * max(1.0, np.abs(same).max())) == len(own))
+    rank = np.linalg.matrix_rank(same, tol=1e-9 * max(1.0, np.abs(same).max(initial=0.0)))
+    return bool(rank == len(own) and not abs(price).sum() > 0.0)

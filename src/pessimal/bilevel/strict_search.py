@@ -77,6 +77,11 @@ class StrictSearch(ComplementaritySearch):
         k = int((fraction if fraction.max() > 1e-6 else width).argmax())
         return self._branch_integer(node, k, np.clip(at, node.lower, node.upper - 0.5), bound)
 
+    def _branch_unbounded(self, node: Node) -> list[Node] | None:
+        if self._value_of is None:
+            return super()._branch_unbounded(node)
+        return self._branch(node, None, -math.inf)
+
     def _target(self) -> float:
         # While no point attains the value, one may in a node with the same bound.
         return super()._target() if self.attained else self._value + gap_of(self._value)
