@@ -113,7 +113,7 @@ class TestSkops:
             GivenSource(tmp_path / "model.skops").read(X, CLASSES)
 
     def test_types_of_others_are_not_loaded(self, io: Any, tmp_path: Path) -> None:
-        with pytest.raises(InvalidInputError, match="GivenSource, which is not loaded"):
+        with pytest.raises(InvalidInputError, match="which is not loaded"):
             self.written(io, {"model": GivenSource(tmp_path)}, tmp_path).read(X, CLASSES)
 
 

@@ -318,6 +318,8 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
 def _complement(errors: End) -> Extreme:
     """Return the share that is right, given the largest that is wrong."""
     end = errors.known()
+    if not np.isfinite(end.value):  # no point of this class, or not two classes
+        return Extreme(np.nan, np.nan, np.nan, end.model)
     return Extreme(1.0 - end.value, 1.0 - end.upper_bound, 1.0 - end.lower_bound, end.model)
 
 
