@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pessimal.attacks import evade
-    from pessimal.auditing import AuditReport, abstention_curve, audit, audit_estimator
+    from pessimal.auditing import AuditReport, abstention_curve
+    from pessimal.auditing.audit import audit, audit_estimator
     from pessimal.certificate import Certificate
     from pessimal.datasets import load_cancer, load_diabetes
     from pessimal.errors import InvalidInputError, PessimalError, SolverError
