@@ -92,3 +92,13 @@ def test_a_reader_that_leaves_early_ends_the_program_quietly() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_ctrl_c_outside_of_a_command_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pessimal.cli.app.app", interrupted)
+    ended = run_command("info")
+    assert ended.code == 130
+    assert ended.err == "Error: interrupted before there was a result; nothing was written\n"

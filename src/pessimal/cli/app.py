@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = app(arguments, prog_name="pessimal", standalone_mode=False)
+    except KeyboardInterrupt:  # before or after the command itself, where Typer does not look
+        code = INTERRUPTED
     except _UsageError as error:
         complain(error.format_message())  # type: ignore[attr-defined]
         return BAD_INPUT
