@@ -12,6 +12,7 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from pessimal import InvalidInputError, near_optimal_set
+from pessimal.errors import SolverError
 from pessimal.losses import Absolute
 
 Vector = NDArray[np.float64]
@@ -186,3 +187,15 @@ def test_small_coefficients_stay_where_the_penalty_is_tiny() -> None:
     y = X @ [1.0, 0.04] + rng.normal(size=40)
     trained = near_optimal_set(Lasso(1e-7), X, y, epsilon=1e-6).trained
     assert trained.value - trained.lower_bound <= 2e-10 * trained.value
+
+
+@pytest.mark.parametrize("solver", ["liblinear", "saga"])
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_columns_next_to_each_other_are_named_where_training_fails(solver: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3))
+    X = np.column_stack([X, X[:, 0] + 1e-7 * rng.normal(size=40)])
+    y = (X[:, 0] + rng.logistic(size=40) > 0.0).astype(int)
+    estimator = LogisticRegression(C=float(10 ** rng.uniform(-1, 1)), solver=solver, l1_ratio=1.0)
+    with pytest.raises(SolverError, match="depend on each other"):
+        near_optimal_set(estimator, X, y, epsilon=0.05)

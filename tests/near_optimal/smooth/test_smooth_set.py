@@ -293,7 +293,7 @@ def test_no_share_of_points_is_above_1() -> None:
 
 def test_classes_that_can_be_told_apart_need_a_penalty() -> None:
     X, *_ = draw(0)
-    with pytest.raises(SolverError, match="add a penalty"):
+    with pytest.raises(SolverError, match="penalise squares"):
         near_optimal_set(LogisticRegression(C=np.inf), X, X[:, 0] > 0.5, epsilon=0.1)
 
 
