@@ -21,14 +21,17 @@ from pessimal.bilevel import (
     Rows,
     complementarity_search,
     dual_vertices,
+    routes,
     solve_program,
 )
+from pessimal.bilevel.backends.base import SolverResult
 from pessimal.bilevel.dual_vertices import vertex_bounds
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.routes import METHODS
 from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER
-from pessimal.lp.highs import LinearProgram
+from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.solution import Status
 
 cp: Any = cvxpy
 
@@ -197,3 +200,38 @@ def test_determinants_bound_multipliers_where_bases_are_too_many(
     assert np.all(vertex_bounds(normals, gradient) >= at_vertices)
     assert np.all(np.isfinite(vertex_bounds(normals, gradient)))
     assert np.all(np.isinf(vertex_bounds(0.3 * normals, gradient)))
+
+
+def test_a_follower_without_an_interest_or_constraints_may_leave_the_leader_unbounded() -> None:
+    x, y = cp.Variable(bounds=[0, 3]), cp.Variable()
+    follower = Follower(cp.Minimize(0 * y), variables=[y])
+    problem = BilevelProblem(cp.Minimize(y - 3 * x), [], follower)
+    problem.solve()
+    assert problem.status is BilevelStatus.UNBOUNDED
+    # And where the leader does not care either, there is nothing to branch on.
+    problem = BilevelProblem(cp.Minimize(-x), [2 * x <= 1], follower)
+    for method in ("search", "milp highs"):
+        assert problem.solve(method=method) == pytest.approx(-0.5)
+        assert problem.status is BilevelStatus.OPTIMAL
+
+
+class Mistaken:
+    """A solver that calls the first point it sees optimal."""
+
+    def solve(self, program: LinearProgram, _: Any) -> SolverResult:
+        x = WarmProgram(replace(program, cost=-program.cost)).minimise()
+        return SolverResult(x, float(program.cost @ x), Status.OPTIMAL, 1)
+
+
+def test_a_claim_of_a_solver_that_the_search_contradicts_is_no_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = cp.Variable(bounds=[0, 2]), cp.Variable(bounds=[0, 5])
+    follower = Follower(cp.Minimize(y), [y >= 1 - x], variables=[y])
+    problem = BilevelProblem(cp.Minimize(x + 3 * y), [], follower)
+    assert problem.solve() == pytest.approx(1.0)
+    monkeypatch.setattr(routes, "find_backend", lambda _: Mistaken())
+    problem.solve(method="sos1 gurobi")
+    assert problem.status is BilevelStatus.NOT_PROVED
+    assert problem.bound is not None
+    assert problem.bound <= 1.0 + 1e-6
