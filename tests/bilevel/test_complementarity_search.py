@@ -24,14 +24,14 @@ from pessimal.bilevel import (
     routes,
     solve_program,
 )
-from pessimal.bilevel.backends.base import SolverResult
+from pessimal.bilevel.backends.base import Effort, SolverResult
+from pessimal.bilevel.backends.highs import Highs
 from pessimal.bilevel.dual_vertices import vertex_bounds
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.routes import METHODS
 from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER
-from pessimal.lp.highs import LinearProgram, WarmProgram
-from pessimal.solution import Status
+from pessimal.lp.highs import LinearProgram
 
 cp: Any = cvxpy
 
@@ -215,12 +215,13 @@ def test_a_follower_without_an_interest_or_constraints_may_leave_the_leader_unbo
         assert problem.status is BilevelStatus.OPTIMAL
 
 
-class Mistaken:
-    """A solver that calls the first point it sees optimal."""
+class Mistaken(Highs):
+    """A solver that overlooks all decisions below 2."""
 
-    def solve(self, program: LinearProgram, _: Any) -> SolverResult:
-        x = WarmProgram(replace(program, cost=-program.cost)).minimise()
-        return SolverResult(x, float(program.cost @ x), Status.OPTIMAL, 1)
+    def solve(self, program: LinearProgram, effort: Effort) -> SolverResult:
+        lower = program.lower.copy()
+        lower[0] = 2.0
+        return super().solve(replace(program, lower=lower), effort)
 
 
 def test_a_claim_of_a_solver_that_the_search_contradicts_is_no_proof(
@@ -231,7 +232,7 @@ def test_a_claim_of_a_solver_that_the_search_contradicts_is_no_proof(
     problem = BilevelProblem(cp.Minimize(x + 3 * y), [], follower)
     assert problem.solve() == pytest.approx(1.0)
     monkeypatch.setattr(routes, "find_backend", lambda _: Mistaken())
-    problem.solve(method="sos1 gurobi")
+    problem.solve(method="milp highs")
     assert problem.status is BilevelStatus.NOT_PROVED
     assert problem.bound is not None
     assert problem.bound <= 1.0 + 1e-6
