@@ -34,8 +34,9 @@ class Highs(Backend):
             found = model.read()
             bound = found.bound
             if not program.integer.any():  # HiGHS has a bound of a mixed-integer program only
-                solved = found.end == Ends.kOptimal and found.x is not None
-                bound = float(program.cost @ found.x) if solved else -math.inf
+                bound = -math.inf
+                if found.x is not None and found.end == Ends.kOptimal:
+                    bound = float(program.cost @ found.x)
             return self.result(found.end, found.x, bound, found.nodes)
 
         return Handle(model.run, model.stop, read)
