@@ -23,7 +23,11 @@ cp: Any = cvxpy
 
 @dataclass(frozen=True)
 class Published:
-    """A published problem; a value that is infinite says that there is no feasible decision."""
+    """A published problem; a value that is infinite says that there is no feasible decision.
+
+    `doubtful` marks those of which it is not certain that citation, data and values are all as the
+    source has them: from a collection, by enumeration, or with data of our own.
+    """
 
     name: str
     source: str
@@ -33,6 +37,7 @@ class Published:
     epsilon: float = 0.0
     delta: float = 0.0
     unattained: bool = False
+    doubtful: bool = False
 
 
 CATALOGUE: list[Published] = []
@@ -223,6 +228,7 @@ def clark_westerberg_1988() -> BilevelProblem:
     "Computers & Chemical Engineering 14, 87-97; pessimistic value by enumeration",
     optimistic=-13.0,
     pessimistic=-6.0,
+    doubtful=True,
 )
 def clark_westerberg_1990_b() -> BilevelProblem:
     x, y, z = cp.Variable(bounds=[0, 8]), cp.Variable(bounds=[0, 4]), cp.Variable()
@@ -240,6 +246,7 @@ def clark_westerberg_1990_b() -> BilevelProblem:
     "Glackin, Ecker & Kupferschmid (2009), Solving bilevel linear programs using multiple "
     "objective linear programming, J. Optim. Theory Appl. 140, 197-212",
     optimistic=6.0,
+    doubtful=True,
 )
 def glackin_2009() -> BilevelProblem:
     x, y = cp.Variable(2, nonneg=True), cp.Variable(nonneg=True)
@@ -267,6 +274,7 @@ def haurie_savard_white_1990() -> BilevelProblem:
     "Lan, Wen, Shih & Lee (2007), A hybrid neural network approach to bilevel programming "
     "problems, Applied Mathematics Letters 20, 880-884",
     optimistic=-936 / 11,
+    doubtful=True,
 )
 def lan_wen_shih_lee_2007() -> BilevelProblem:
     x, y = _pair()
@@ -347,6 +355,7 @@ def tuy_1994() -> BilevelProblem:
     "optimization approach for solving bilevel linear and quadratic programs, State of the Art in "
     "Global Optimization, 139-162",
     optimistic=28 / 9,
+    doubtful=True,
 )
 def visweswaran_1996() -> BilevelProblem:
     x, y = _pair()
@@ -361,6 +370,7 @@ def visweswaran_1996() -> BilevelProblem:
     "based on a new constraint-handling scheme, IEEE Trans. Systems, Man and Cybernetics C 35, "
     "221-232; as in BOLIB 2. The follower's set of optima is unbounded",
     optimistic=-1000.0,
+    doubtful=True,
 )
 def wang_jiao_li_2005() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 1]), cp.Variable(2)
@@ -377,6 +387,7 @@ def wang_jiao_li_2005() -> BilevelProblem:
     "Polytechnique de Montréal; as in BASBLib, with an outer constraint on a response",
     optimistic=-14.6,
     pessimistic=-14.6,
+    doubtful=True,
 )
 def savard_1989() -> BilevelProblem:
     x, y = cp.Variable(2, nonneg=True), cp.Variable(3, nonneg=True)
@@ -408,6 +419,7 @@ def bard_1998_511() -> BilevelProblem:
     "Allende & Still (2013), Solving bilevel programs with the KKT-approach, Mathematical "
     "Programming 138, 309-332, Example 3.1: no constraint qualification at the optimum",
     optimistic=0.0,
+    doubtful=True,
 )
 def allende_still_2013() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable()
@@ -455,6 +467,7 @@ def pineda_morales_2019() -> BilevelProblem:
     "thesis, Universität Trier, Example 1: an outer constraint on the response",
     optimistic=39 / 7,
     pessimistic=39 / 7,
+    doubtful=True,
 )
 def kleinert_2021() -> BilevelProblem:
     x, y = cp.Variable(nonneg=True), cp.Variable()
@@ -633,6 +646,7 @@ def clark_westerberg_1990_a() -> BilevelProblem:
     "programming problems, Computers & Chemical Engineering 23, 11-25, Example 3: the same, the "
     "constraints the leader's",
     optimistic=9.0,
+    doubtful=True,
 )
 def sahin_ciric_1998() -> BilevelProblem:
     x, y = cp.Variable(bounds=[0, 8]), cp.Variable(bounds=[0, 10])
@@ -648,6 +662,7 @@ def sahin_ciric_1998() -> BilevelProblem:
     "De Silva (1978), Sensitivity formulas for nonlinear factorable programming, PhD thesis, "
     "George Washington University",
     optimistic=-1.0,
+    doubtful=True,
 )
 def de_silva_1978() -> BilevelProblem:
     return _nearest(2.0)
@@ -729,6 +744,7 @@ def lampariello_sagratella_2017_35() -> BilevelProblem:
     "Hatz, Leyffer, Schlöder & Bock (2013), Regularizing bilevel nonlinear programs by lifting, "
     "Argonne National Laboratory, ANL/MCS-P4076-0613",
     optimistic=0.0,
+    doubtful=True,
 )
 def hatz_2013() -> BilevelProblem:
     x, y = cp.Variable(), cp.Variable(2, nonneg=True)
@@ -801,6 +817,7 @@ def dempe_2012() -> BilevelProblem:
     "INFORMS J. Computing 32, 1128-1142, linear example; values by enumeration",
     optimistic=-252.0,
     pessimistic=-80.0,
+    doubtful=True,
 )
 def zeng_2020() -> BilevelProblem:
     x, y = cp.Variable(2, nonneg=True), cp.Variable(4, nonneg=True)
@@ -851,6 +868,7 @@ def _network(arcs: dict[tuple[int, int], float], source: int, sink: int) -> Any:
     "Deterministic network interdiction, Mathematical and Computer Modelling 17, 1-18)",
     optimistic=1.0,
     pessimistic=1.0,
+    doubtful=True,
 )
 def flow_interdiction() -> BilevelProblem:
     arcs = {(0, 1): 2.0, (0, 2): 6.0, (0, 3): 4.0, (0, 4): 2.0, (1, 5): 3.0, (2, 1): 2.0,
@@ -873,6 +891,7 @@ def flow_interdiction() -> BilevelProblem:
     "is not",
     optimistic=8.0,
     pessimistic=8.0,
+    doubtful=True,
 )
 def path_interdiction() -> BilevelProblem:
     arcs = {(0, 1): 1.0, (0, 2): 2.0, (1, 2): 1.0, (1, 3): 4.0, (2, 3): 2.0, (2, 4): 5.0,
@@ -897,6 +916,7 @@ def path_interdiction() -> BilevelProblem:
     "not",
     optimistic=6.0,
     pessimistic=6.0,
+    doubtful=True,
 )
 def knapsack_interdiction() -> BilevelProblem:
     value, weight = np.array([6.0, 5.0, 3.0, 2.0]), np.array([3.0, 2.0, 2.0, 2.0])

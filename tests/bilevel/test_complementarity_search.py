@@ -21,8 +21,11 @@ from pessimal.bilevel import (
     Rows,
     complementarity_search,
     dual_vertices,
+    routes,
     solve_program,
 )
+from pessimal.bilevel.backends.base import Effort, SolverResult
+from pessimal.bilevel.backends.highs import Highs
 from pessimal.bilevel.dual_vertices import vertex_bounds
 from pessimal.bilevel.node_program import End, NodeProgram
 from pessimal.bilevel.routes import METHODS
@@ -197,3 +200,39 @@ def test_determinants_bound_multipliers_where_bases_are_too_many(
     assert np.all(vertex_bounds(normals, gradient) >= at_vertices)
     assert np.all(np.isfinite(vertex_bounds(normals, gradient)))
     assert np.all(np.isinf(vertex_bounds(0.3 * normals, gradient)))
+
+
+def test_a_follower_without_an_interest_or_constraints_may_leave_the_leader_unbounded() -> None:
+    x, y = cp.Variable(bounds=[0, 3]), cp.Variable()
+    follower = Follower(cp.Minimize(0 * y), variables=[y])
+    problem = BilevelProblem(cp.Minimize(y - 3 * x), [], follower)
+    problem.solve()
+    assert problem.status is BilevelStatus.UNBOUNDED
+    # And where the leader does not care either, there is nothing to branch on.
+    problem = BilevelProblem(cp.Minimize(-x), [2 * x <= 1], follower)
+    for method in ("search", "milp highs"):
+        assert problem.solve(method=method) == pytest.approx(-0.5)
+        assert problem.status is BilevelStatus.OPTIMAL
+
+
+class Mistaken(Highs):
+    """A solver that overlooks all decisions below 2."""
+
+    def solve(self, program: LinearProgram, effort: Effort) -> SolverResult:
+        lower = program.lower.copy()
+        lower[0] = 2.0
+        return super().solve(replace(program, lower=lower), effort)
+
+
+def test_a_claim_of_a_solver_that_the_search_contradicts_is_no_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = cp.Variable(bounds=[0, 2]), cp.Variable(bounds=[0, 5])
+    follower = Follower(cp.Minimize(y), [y >= 1 - x], variables=[y])
+    problem = BilevelProblem(cp.Minimize(x + 3 * y), [], follower)
+    assert problem.solve() == pytest.approx(1.0)
+    monkeypatch.setattr(routes, "find_backend", lambda _: Mistaken())
+    problem.solve(method="milp highs")
+    assert problem.status is BilevelStatus.NOT_PROVED
+    assert problem.bound is not None
+    assert problem.bound <= 1.0 + 1e-6

@@ -137,7 +137,7 @@ class _Bounds:
             weight=np.zeros(0),
         )
         search = ComplementaritySearch(sought, lambda _: iter(()), self._deadline, _NODES)
-        return constant - search.run().bound
+        return max(0.0, constant - search.run().bound)  # without a point there is none to bound
 
     def _slack(self, pair: int) -> tuple[Vector, float]:
         """Return the slack of a pair as a linear function: coefficients and constant."""

@@ -74,9 +74,12 @@ class _Route:
         other = ComplementaritySearch(problem, guess, deadline, _SECOND_OPINION).run()
         if other.outcome is Outcome.UNBOUNDED:
             return replace(other, nodes=found.nodes)
-        if other.value < found.bound - OPTIMAL_GAP * max(1.0, abs(other.value)):
-            return replace(other, outcome=Outcome.NOT_PROVED, nodes=found.nodes)
-        return found
+        better = min(found, other, key=lambda one: one.value)
+        if better.value < found.bound - OPTIMAL_GAP * max(1.0, abs(better.value)):
+            # Whatever the solver proved was something else.
+            outcome, bound = Outcome.NOT_PROVED, min(other.bound, better.value)
+            return replace(better, outcome=outcome, bound=bound, nodes=found.nodes)
+        return replace(found, bound=min(found.bound, found.value))
 
     def _solve(
         self, problem: ComplementarityProgram, guess: Guesses, deadline: Deadline, node_limit: float
@@ -84,6 +87,8 @@ class _Route:
         backend, n = find_backend(self.solver), len(problem.program.cost)
         search = ComplementaritySearch(problem, guess, deadline)
         root, lp = search.relaxed()
+        if root is End.INFEASIBLE:
+            return Found(Outcome.INFEASIBLE, None, math.inf, math.inf, 0)
         program = with_slacks(problem)
         if self.kind == "milp":
             program = with_binaries(problem, program, guess, deadline)
@@ -107,7 +112,7 @@ class _Route:
             return replace(self._nothing(program, answer, effort), nodes=nodes)
         if answer.x is None and outcome is Outcome.OPTIMAL:
             outcome = Outcome.NOT_PROVED  # "infeasible", after a point was found
-        return replace(found, outcome=outcome, bound=min(bound, found.value), nodes=nodes)
+        return replace(found, outcome=outcome, bound=bound, nodes=nodes)
 
     def _nothing(self, program: LinearProgram, answer: SolverResult, effort: Effort) -> Found:
         """Tell infeasible from unbounded, which solvers do not always do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 from highspy import Highs as Library
@@ -31,6 +32,11 @@ class Highs(Backend):
 
         def read() -> SolverResult:
             found = model.read()
-            return self.result(found.end, found.x, found.bound, found.nodes)
+            bound = found.bound
+            if not program.integer.any():  # HiGHS has a bound of a mixed-integer program only
+                bound = -math.inf
+                if found.x is not None and found.end == Ends.kOptimal:
+                    bound = float(program.cost @ found.x)
+            return self.result(found.end, found.x, bound, found.nodes)
 
         return Handle(model.run, model.stop, read)
