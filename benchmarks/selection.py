@@ -151,7 +151,7 @@ def seconds(at: Mapping[str, Any]) -> Sequence[Row]:
     n, p = at["n_rows"], at["n_columns"]
     X = rng.standard_normal((n, p))
     y = rng.random(n) < expit(X @ (2.0 * rng.standard_normal(p) / np.sqrt(p)))
-    common = {"param_grid": {"C": np.logspace(-4.0, 4.0, at["n_candidates"])}}
+    common: dict[str, Any] = {"param_grid": {"C": np.logspace(-4.0, 4.0, at["n_candidates"])}}
     common |= {"scoring": "neg_log_loss", "cv": at["n_folds"]}
     searches = {
         "usual": GridSearchCV(LogisticRegression(), **common),
@@ -165,9 +165,16 @@ def seconds(at: Mapping[str, Any]) -> Sequence[Row]:
         for name, search in searches.items():
             started = time.process_time()
             search.fit(X, y)
-            row = {"repeat": repeat, "search": name, "seconds": time.process_time() - started}
-            row |= {"C": float(search.best_params_["C"]), "score": float(search.best_score_)}
-            rows.append(row | {"gap": float(getattr(search, "gap_", np.nan))})
+            rows.append(
+                {
+                    "repeat": repeat,
+                    "search": name,
+                    "seconds": time.process_time() - started,
+                    "C": float(search.best_params_["C"]),
+                    "score": float(search.best_score_),
+                    "gap": float(getattr(search, "gap_", np.nan)),
+                }
+            )
     return rows
 
 
@@ -196,7 +203,13 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
     }
     grid = grids[part]
     if quick:
-        few = {"n": [60], "n_rows": [500], "n_columns": [3], "n_candidates": [3], "n_grid": [4]}
+        few: dict[str, Any] = {
+            "n": [60],
+            "n_rows": [500],
+            "n_columns": [3],
+            "n_candidates": [3],
+            "n_grid": [4],
+        }
         few |= {"n_folds": [2], "data": ["cancer"]}
         grid = {name: few.get(name, list(of)[:2]) for name, of in grid.items()}
     return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))

@@ -234,6 +234,10 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
             WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit),
             _weights(self.estimator, routed.estimator.fit),
             self.error_score,
+            # As a worst score it counts if that is on the scale of `scoring`.
+            np.nan
+            if isinstance(self.error_score, str) or not self._scored_by()
+            else self.error_score,
             {
                 "scorer": scorers,
                 "fit_params": routed.estimator.fit,
@@ -368,12 +372,14 @@ class PessimisticSearchCV(BaseSearchCV):  # type: ignore[misc]
         return search, float(np.nanmax(means, initial=above))
 
     def _loss(self) -> str | Loss | None:
-        if self.loss is not None:
-            return self.loss
+        return self._scored_by() if self.loss is None else self.loss
+
+    def _scored_by(self) -> str | None:
+        """Return the loss of `scoring`, if it is known and no other is asked for."""
         scoring = self.scoring
         if isinstance(self.refit, str):
             scoring = scoring[self.refit] if isinstance(scoring, dict) else self.refit
-        return LOSS_OF.get(scoring) if isinstance(scoring, str) else None
+        return LOSS_OF.get(scoring) if isinstance(scoring, str) and self.loss is None else None
 
     def _choose(self, results: dict[str, Any], worst: Worst, refit_metric: Any) -> None:
         if callable(self.refit):
