@@ -140,7 +140,7 @@ class Worst:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """What a worker needs to evaluate a candidate on a fold."""
+    """What a worker needs to evaluate a candidate on a fold; `failed` is a worst score, too."""
 
     estimator: Any
     X: Any
@@ -149,6 +149,7 @@ class Folds:
     worst_case: WorstCase
     weight: Any
     error_score: float | Literal["raise"]
+    failed: float
     ordinary: dict[str, Any]
 
     def evaluate(
@@ -174,8 +175,7 @@ class Folds:
         )
         fit = outcome.pop("estimator")
         if outcome["fit_error"] is not None:
-            error = self.error_score
-            return outcome, Found() if isinstance(error, str) else Found(error, error)
+            return outcome, Found(self.failed, self.failed)
 
         def coarse(X: Any, y: Any, weight: Any, X_test: Any, y_test: Any) -> Found:
             task = self.worst_case
@@ -232,11 +232,11 @@ class Folds:
             if self.error_score == "raise":
                 raise
             warnings.warn(
-                f"no worst case of {parameters} on split {split}, which counts as "
-                f"{self.error_score}: {error}",
+                f"no worst case of {parameters} on split {split}, which counts as {self.failed}: "
+                f"{error}",
                 stacklevel=2,
             )
-            return Found(self.error_score, self.error_score)
+            return Found(self.failed, self.failed)
 
 
 def _std(values: Matrix) -> Vector:

@@ -71,7 +71,9 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
     ----------
     estimator : classifier or regressor
     param_grid : dict or list of dicts
-        Values to try for each parameter; with `n_iter`, distributions as well.
+        Values to try for each parameter; with `n_iter`, distributions as well. A `Range` of
+        ``C``, ``alpha`` or ``l1_ratio`` stands for all its values: they are searched until none can
+        be better by more than `gap`.
     epsilon, delta : float, default=0.05, 0.0
         How much worse than the best a model may train: relative and absolute. A training loss of 0
         needs a `delta`.
@@ -90,7 +92,8 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         that is proved: bounds are made sharp until that is ruled out. 0 is exact, and takes long
         for many rows.
     n_iter : int, optional
-        Number of candidates to draw from `param_grid`; by default all of them.
+        Number of candidates to draw from `param_grid`; by default all of them. With a `Range`, the
+        most values of it to look at, by default 200.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
         As in `GridSearchCV`. With several metrics `refit` names the one whose loss is followed.
     time_limit : float, optional
@@ -108,13 +111,20 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         That of `GridSearchCV`, and ``split{k}_worst_found``, ``split{k}_worst_bound``, means and
         standard deviations of both, ``rank_worst`` and ``worst_proved``. Greater is better: the
         worst model found has the first, and no equally good model scores below the second. A bound
-        that could not have changed the choice is left coarse.
+        that could not have changed the choice is left coarse. ``worst_dropped`` says of an
+        estimator without bounds that it could not win any more before refits looked at all folds;
+        on the others its own fit is what was found.
     best_index_, best_params_, best_estimator_, scorer_, refit_time_, multimetric_
         As in `GridSearchCV`.
     n_splits_ : int
         The number of folds; if time was too short for one candidate, of those reached.
     best_score_ : float
         The mean worst score of the chosen candidate, or its mean test score, by `criterion`.
+    score_bound_ : float
+        No candidate, and no value of a `Range`, has a mean worst score above it.
+    gap_ : float
+        How much better than the chosen candidate another may be, for all that is proved: from its
+        proved worst score to `score_bound_`, relative to the first. Infinite if nothing is proved.
     stopped_ : str
         What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
 
@@ -240,6 +250,10 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
             WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit),
             _weights(self.estimator, routed.estimator.fit),
             self.error_score,
+            # As a worst score it counts if that is on the scale of `scoring`.
+            np.nan
+            if isinstance(self.error_score, str) or not self._scored_by()
+            else self.error_score,
             {
                 "scorer": scorers,
                 "fit_params": routed.estimator.fit,
@@ -414,12 +428,14 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         return search, float(np.nanmax(means, initial=above))
 
     def _loss(self) -> str | Loss | None:
-        if self.loss is not None:
-            return self.loss
+        return self._scored_by() if self.loss is None else self.loss
+
+    def _scored_by(self) -> str | None:
+        """Return the loss of `scoring`, if it is known and no other is asked for."""
         scoring = self.scoring
         if isinstance(self.refit, str):
             scoring = scoring[self.refit] if isinstance(scoring, dict) else self.refit
-        return LOSS_OF.get(scoring) if isinstance(scoring, str) else None
+        return LOSS_OF.get(scoring) if isinstance(scoring, str) and self.loss is None else None
 
     def _choose(self, results: dict[str, Any], worst: Worst, refit_metric: Any) -> None:
         if callable(self.refit):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from pessimal.errors import InvalidInputError
@@ -58,6 +58,11 @@ class Refitting:
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Refitting:
         """Look how the estimator reads weights; those of the user it has to take as it does."""
+        if get_tags(estimator).input_tags.pairwise:
+            raise InvalidInputError(
+                f"{type(estimator).__name__} takes distances or kernels between training rows, to "
+                "which refits cannot add rows; pass features, and the kernel or metric by its name"
+            )
         X = X if hasattr(X, "shape") else np.asarray(X)
         y = np.asarray(y)
         takes = has_fit_parameter(estimator, "sample_weight")
