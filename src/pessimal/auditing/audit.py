@@ -10,7 +10,7 @@ models are audited that training it again finds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from pessimal.auditing.clock import Clock
 from pessimal.auditing.constant import constant_model
 from pessimal.auditing.extremes import End, Extremes
-from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
+from pessimal.auditing.report import AuditReport, Curve, GivenModel, ReferenceModel
 from pessimal.auditing.tables import read_study, through_steps
 from pessimal.auditing.training import (
     EPSILONS,
@@ -122,6 +122,8 @@ def audit_estimator(
     time_limit: float | None = TIME_LIMIT,
     verbose: bool = False,
     training: Training = "own",
+    given: Linear | None = None,
+    given_name: str = "the given model",
 ) -> AuditReport:
     """Audit a fitted classifier or regressor, together with models that train about as well.
 
@@ -161,6 +163,9 @@ def audit_estimator(
         the audited one, feature by feature. It is taken, too, for a linear classifier of two
         classes whose own training is not one of those known, such as that of SGDClassifier; the
         notes of the report then say why.
+    given, given_name : Linear, optional, and str
+        Another linear model, of the features of the last step, to be judged beside: whether it
+        trains as well, and what it attains. `model` must be linear then.
 
     Returns
     -------
@@ -192,7 +197,35 @@ def audit_estimator(
         clock.trained()
         used = audited.members.budget.epsilon
         grid = _grid(audited.epsilons if epsilons is None else epsilons, used)
-        return _report(audited, grid, clock)
+        report = _report(audited, grid, clock)
+    if given is None:
+        return report
+    return replace(report, given=_judged(given, given_name, audited))
+
+
+def _judged(model: Linear, name: str, audited: Audited) -> GivenModel:
+    """Judge a model that was brought along by what the audited ones are judged by."""
+    members = audited.members
+    if not members.proves:
+        raise InvalidInputError(
+            f"model is a {audited.name.split()[-1]}, whose training no given linear model can be "
+            "measured by; pass a linear one, such as LogisticRegression"
+        )
+    if len(model.coef) != len(audited.names.feature_names):
+        raise InvalidInputError(
+            f"given has {len(model.coef)} coefficients; pass {len(audited.names.feature_names)}, "
+            "one per feature"
+        )
+    judged = audited.extremes([members.budget.epsilon]).judge(model)
+    return GivenModel(
+        name,
+        members.contains(model),
+        members.train_loss(model),
+        judged.loss,
+        judged.error if audited.names.classes else np.nan,
+        1.0 - judged.error_in_class[1],
+        1.0 - judged.error_in_class[0],
+    )
 
 
 def _training_notes(trained: Extreme) -> tuple[str, ...]:
@@ -285,6 +318,8 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
 def _complement(errors: End) -> Extreme:
     """Return the share that is right, given the largest that is wrong."""
     end = errors.known()
+    if not np.isfinite(end.value):  # no point of this class, or not two classes
+        return Extreme(np.nan, np.nan, np.nan, end.model)
     return Extreme(1.0 - end.value, 1.0 - end.upper_bound, 1.0 - end.lower_bound, end.model)
 
 

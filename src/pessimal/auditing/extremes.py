@@ -90,8 +90,6 @@ class Extremes:
         No member gives a validation point a score beyond.
     found_low, found_high : ndarray of shape (n,)
         Least and largest score among the members found.
-    labels : tuple
-        Of the classes in `y`, the positive one last; none for a regression.
     said : ndarray of bool of shape (n, n_classes) or None
         Classes that members found give to points; None where the signs of scores say it.
     coefficients : CoefficientRange or None
@@ -107,7 +105,6 @@ class Extremes:
     said: Any = None
     coefficients: CoefficientRange | None = None
     warned: tuple[str, ...] = ()
-    labels: tuple[Any, ...] = (-1.0, 1.0)
 
     def __init__(
         self, members: NearOptimalSet, X: Any, y: Any, grid: list[float], reference: Model
@@ -176,6 +173,11 @@ class Extremes:
         return tuple(  # type: ignore[return-value]
             float(errors[rows].mean()) if rows.any() else np.nan for rows in (negative, positive)
         )
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes in `y`, the positive one last; none for a regression."""
+        return (-1.0, 1.0) if self.members.classes else ()
 
     @property
     def members(self) -> NearOptimalSet:
@@ -262,7 +264,7 @@ class Extremes:
 
     def find_worst_in_class(self, place: int, deadline: Deadline) -> None:
         """Search for the largest share of errors among the points of one of two classes."""
-        rows = self.y == self.labels[place]
+        rows = self.y == self.labels[place] if self.labels else np.zeros(0, np.bool_)
         n = int(rows.sum())
         if not n:
             return

@@ -58,10 +58,14 @@ class RefitExtremes(Extremes):
         self, members: RetrainedSet, X: Any, y: NDArray[Any], grid: list[float], reference: Any
     ) -> None:
         self.classes = reference.classes_ if is_classifier(reference) else np.array([])
-        self.labels = tuple(self.classes.tolist())
         self._found: list[_Found] = []
         self._least = math.inf
         super().__init__(members, X, y, grid, reference)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes in `y`, the positive one of two last; none for a regression."""
+        return tuple(self.classes.tolist())
 
     def _begin(self) -> None:
         """Know of the reference alone; what one question meets serves the others."""

@@ -76,6 +76,33 @@ class ReferenceModel:
     specificity: float = np.nan
 
 
+@dataclass(frozen=True)
+class GivenModel:
+    """A linear model that was brought along, beside those that train well.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    member : bool
+        Whether it is one of the audited models: it trains well enough.
+    train_loss : float
+        What training minimises, for it.
+    loss, error : float
+        Mean loss, and share of misclassified points, on the validation data.
+    sensitivity, specificity : float
+        As in `ReferenceModel`.
+    """
+
+    name: str
+    member: bool
+    train_loss: float
+    loss: float
+    error: float
+    sensitivity: float
+    specificity: float
+
+
 @dataclass(frozen=True, eq=False)
 class AuditReport:
     """How far apart models can be that train equally well; see `audit`.
@@ -137,6 +164,8 @@ class AuditReport:
         such points, or more than two classes.
     constant : ConstantModel or None
         The best model that says the same of every point.
+    given : GivenModel or None
+        A model that was brought along.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -181,6 +210,7 @@ class AuditReport:
     worst_sensitivity: Extreme | None = None
     worst_specificity: Extreme | None = None
     constant: ConstantModel | None = None
+    given: GivenModel | None = None
 
     @property
     def n_val(self) -> int:

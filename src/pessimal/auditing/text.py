@@ -85,7 +85,23 @@ def findings(report: AuditReport) -> list[str]:
     if not report.classes:
         return [_constant(report)] if report.constant else []
     told = [_ambiguity(report), _discrepancy(report), *_in_classes(report)]
+    if report.given:
+        told.insert(0, _given(report))
     return [*told, _constant(report)] if report.constant else told
+
+
+def _given(report: AuditReport) -> str:
+    """Say how a model that was brought along trains and does, beside the audited ones."""
+    given, least = report.given, report.least_train_loss
+    assert given is not None
+    above = f"{given.train_loss / least - 1.0:.1%} above" if least > 0.0 else "beside"
+    member = "it is one of the models audited" if given.member else "it is not one of these models"
+    return (
+        f"The model you gave, {given.name}, has a training objective of {given.train_loss:.4f}, "
+        f"{above} the least: {member}. On the validation points it has a mean {report.loss} loss "
+        f"of {given.loss:.4f} and {given.error:.1%} wrong; of the models audited the worst found "
+        f"has {report.worst_loss.value:.4f} and {report.worst_error.value:.1%}."
+    )
 
 
 def _in_classes(report: AuditReport) -> list[str]:

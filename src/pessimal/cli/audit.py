@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -47,6 +49,20 @@ def audit(
         ),
     ] = None,
     delta: options.Delta = 0.0,
+    coef: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="Judge a model of yours, too: a CSV file of feature names and coefficients, and "
+            "a row called intercept.",
+        ),
+    ] = None,
+    model_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The same from a linear model in a .skops or .onnx file."
+        ),
+    ] = None,
     class_weight: options.ClassWeight = "none",
     missing: options.Missing = "drop",
     text: options.Text = "refuse",
@@ -70,6 +86,7 @@ def audit(
     from pessimal.atomic import require_writable
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import audit_table
+    from pessimal.workflows.given import GivenSource
 
     if model == "svc-box" and box is None:
         box = 1.0
@@ -77,6 +94,12 @@ def audit(
         raise typer.BadParameter("--box belongs to --model svc-box.")
     if delta > 0.0 and box is None:
         raise typer.BadParameter("--delta needs --box; other models bring their own.")
+    given = coef or model_file
+    if coef is not None and model_file is not None:
+        raise typer.BadParameter("--coef and --model-file are both given; pass one of them.")
+    if given is not None and (box is not None or model in ("forest", "boosting")):
+        option = "--coef" if coef else "--model-file"
+        raise typer.BadParameter(f"{option} is judged by --model logistic, linear-svc or ridge.")
     if box is not None and class_weight != "none":
         raise typer.BadParameter("--class-weight belongs to other models than svc-box.")
     require_writable(report)
@@ -94,6 +117,7 @@ def audit(
         curve=report is not None,
         verbose=True,
         class_weight=class_weight,
+        given=GivenSource(given) if given else None,
     )
     if report is not None:
         from pessimal.report.audit_page import write_audit_page
@@ -116,6 +140,10 @@ IN_CLASS = ("worst_sensitivity", "worst_specificity")
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def _plain(value: Any) -> Any:
+    return _known(value) if isinstance(value, float) else value
 
 
 def _share(end: Extreme | None, proves: bool) -> dict[str, float | None] | None:
@@ -148,6 +176,9 @@ def _content(report: AuditReport) -> dict[str, Any]:
         "stopped": report.stopped,
         **{name: _share(getattr(report, name), report.proves) for name in IN_CLASS},
         "constant": _constant(report),
+        "given": {name: _plain(value) for name, value in asdict(report.given).items()}
+        if report.given
+        else None,
         "ambiguity": report.ambiguity,
         "ambiguity_bound": report.ambiguity_bound if report.proves else None,
         "n_train": report.n_train,

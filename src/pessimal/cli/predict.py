@@ -22,8 +22,10 @@ def predict(
 ) -> None:
     """Predict the class of every row of a table.
 
-    The answer is CSV with the number of the row, the predicted class and the score. A row with a
-    missing cell, or a category that tuning never saw, gets neither class nor score.
+    The answer is CSV with the number of the row, the predicted class and the score; low and high,
+    scores that no model passes which trains as well; and agreement, whether all such models predict
+    one class: yes, no or not known. A row with a missing cell, or a category that tuning never saw,
+    gets none of these.
 
     Example: pessimal predict model.json new_patients.csv --out predicted.csv
     """

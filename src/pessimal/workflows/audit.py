@@ -25,6 +25,7 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
+from pessimal.workflows.given import Given, GivenSource
 from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 
 MOST_ROWS = 2000
@@ -45,6 +46,7 @@ def audit_table(
     curve: bool = False,
     verbose: bool = False,
     class_weight: ClassWeight = "none",
+    given: GivenSource | None = None,
 ) -> AuditReport:
     """Audit on a table.
 
@@ -71,6 +73,8 @@ def audit_table(
     class_weight : {"none", "balanced"}, default="none"
         Whether rows of the rarer class weigh more in training, so that both classes weigh the same;
         not in a box.
+    given : GivenSource, optional
+        Where a linear model is read from that is judged beside; not in a box.
 
     Returns
     -------
@@ -91,13 +95,16 @@ def audit_table(
     encoder = make_column_encoder(table.columns, missing, text)
     rows = complete_rows(table, np.arange(len(table.y)), encoder, "audit")
     require_both_classes(table, rows, "audit")
+    brought = given.read(rows.X, table.classes) if given else None
     X_train, X_val, y_train, y_val = train_test_split(
         rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
     if box is None:
         pipeline = kind.pipeline(seed, class_weight).fit(X_train, y_train)
         train, val = CompleteRows(X_train, y_train, ()), CompleteRows(X_val, y_val, ())
-        report = audit_fitted(pipeline, train, val, table, epsilon, curve, time_limit, verbose)
+        report = audit_fitted(
+            pipeline, train, val, table, epsilon, curve, time_limit, verbose, brought
+        )
     else:
         scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
         report = audit(
@@ -113,7 +120,8 @@ def audit_table(
             verbose,
         )
     weighed = weighing(table, rows.y, class_weight)
-    notes = (*table.notes, *encoder.notes, *rows.notes, weighed, *report.notes)
+    told = brought.notes if brought else ()
+    notes = (*table.notes, *encoder.notes, *rows.notes, weighed, *told, *report.notes)
     return replace(report, notes=notes)
 
 
@@ -148,6 +156,7 @@ def audit_fitted(
     curve: bool,
     time_limit: float,
     verbose: bool,
+    given: Given | None = None,
 ) -> AuditReport:
     """Audit a pipeline that was fitted to rows with signs for labels; report by the labels."""
     # scikit-learn refuses labels of some types, so it gets signs, and the names afterwards.
@@ -161,6 +170,7 @@ def audit_fitted(
         epsilons=None if curve else (),
         time_limit=time_limit,
         verbose=verbose,
+        **(given.scaled(pipeline[0]) if given else {}),
     )
     constant = report.constant
     if constant is not None:
