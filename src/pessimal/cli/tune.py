@@ -217,6 +217,8 @@ def _say(run: TuningRun, data: str) -> None:
     if run.comparison is not None:
         say()
         say_table("Accuracy, beside a plain baseline", words.comparison_table(run.comparison))
+        for sentence in words.majority(run):
+            say(sentence)
 
 
 def _say_search(run: SearchRun, data: str) -> None:
