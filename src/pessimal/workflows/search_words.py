@@ -65,7 +65,10 @@ def before_and_after(run: SearchRun) -> Rows:
     name = run.kind.parameter
     header = ("", name, "trained model", "worst equally good, found", *proved)
     rows: Rows = [header]
-    for title, candidate in (("ordinary tuning", run.usual), ("pessimistic tuning", run.chosen)):
+    both = [("ordinary tuning", run.usual), ("pessimistic tuning", run.chosen)]
+    if run.usual is run.chosen:
+        both = [("both", run.chosen)]
+    for title, candidate in both:
         bound = candidate.worst_bound
         at_most = "" if bound is None else f"at most {rounded(bound, 4, 1.0):.4f}"
         numbers = (_number(candidate.loss), _number(candidate.worst_found))
