@@ -102,7 +102,7 @@ def test_a_single_limit_that_was_evaluated_briefly_beats_the_widest_box(
 ) -> None:
     problem = random_problem(90, 20, 30, 5, upper=2.0)
     with monkeypatch.context() as patch:
-        LeapingClock(patch, 1500)
+        LeapingClock(patch, 400)
         solution = solve_pessimistic(
             problem, BUDGET, inner="exact", groups="one", time_limit=SECONDS
         )

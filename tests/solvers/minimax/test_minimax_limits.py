@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,13 @@ from grids import random_problem
 from pessimal import Budget, TuningProblem, TuningSolution, solve_pessimistic, worst_case
 from pessimal.errors import SolverError
 from pessimal.limits import Limits, Progress
-from pessimal.solvers.base import Result, Status, Task
+from pessimal.problem import Vector
+from pessimal.solvers.base import Result, Status, Stop, Task
 from pessimal.solvers.minimax import driver, oracle, regions
+from pessimal.solvers.minimax.groups import groups_of
+from pessimal.solvers.minimax.line import minimise_on_line
 from pessimal.solvers.search.driver import SearchSolver
+from pessimal.tolerances import OPTIMAL_GAP
 
 BUDGET = Budget(0.2, 0.1)
 KINDS: list[Any] = ["one", [[0, 1], [2, 3]], "each"]
@@ -158,3 +163,25 @@ def test_regions_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solution.status is Status.NOT_PROVED
     assert solution.certificate.ok
     assert solution.lower_bound < solution.objective
+
+
+@pytest.mark.parametrize("seed", [91, 92])
+def test_a_dozen_evaluations_on_a_line_bound_most_of_the_least_worst_case(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuning = random_problem(seed, 20, 20, 5)
+    optimum = solve_pessimistic(tuning, BUDGET, inner="exact", groups="one")
+    assert optimum.proved
+    line = oracle.WorstCaseOracle(tuning, BUDGET, groups_of(tuning, "one"), Limits())
+    real, evaluated = oracle.WorstCaseOracle.settled, []
+
+    def counted(self: oracle.WorstCaseOracle, h: Vector, *arguments: float) -> oracle.Point:
+        if len(evaluated) == 12:
+            raise Stop(Status.NODE_LIMIT)
+        evaluated.append(h)
+        return real(self, h, *arguments)
+
+    monkeypatch.setattr(oracle.WorstCaseOracle, "settled", counted)
+    with suppress(Stop):
+        minimise_on_line(line)
+    assert 0.9 * optimum.objective <= line.lower_bound <= optimum.objective + OPTIMAL_GAP

@@ -8,7 +8,7 @@ cdef Py_ssize_t MOST_SHRINKS
 
 cdef class LossTree:
     cdef readonly Models models, forms
-    cdef readonly double best, enough, closed_bound, widest, promising, constant
+    cdef readonly double best, enough, closed_bound, widest, root_bound, promising, constant
     cdef readonly double threshold, step, least_gain
     cdef readonly bint counts
     cdef readonly Py_ssize_t nodes, depth, shrinks, point

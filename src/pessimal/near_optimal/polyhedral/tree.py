@@ -65,6 +65,7 @@ class LossTree:
         self.nodes = 0
         self.closed_bound = -INF  # largest bound of a node that was closed or given up
         self.widest = 0.0  # how far envelopes may exceed their losses, in all
+        self.root_bound = INF  # what they add up to at most, before the first node
         # Where the ranges are being found: how often they have been shrunk, the next point, and
         # the largest loss from which ascent has started this time.
         self.shrinks = 0
@@ -96,6 +97,7 @@ class LossTree:
         self.depth = 0
         self.waiting = True
         self.widest = INF
+        self.root_bound = INF
         self.shrinks = 0
         self.point = 0
         self.promising = -INF
@@ -130,6 +132,9 @@ class LossTree:
     def narrow(self) -> bool:
         """Find the range of one more validation margin; return whether to call again."""
         models = self.models
+        if self.best >= self.enough:
+            self.forms.drop_objective_cut()
+            return False
         if self.point < models.n_val:
             self.waiting = self.find_range(self.point)
             self.point += 1
@@ -142,13 +147,15 @@ class LossTree:
         if (
             self.counts
             or self.shrinks == MOST_SHRINKS
-            or self.best >= self.enough
             or self.widest == 0.0
             or (self.shrinks > 0 and self.widest > ENOUGH_SHRUNK * before)
         ):
             self.forms.drop_objective_cut()
             return False
         self.exclude_smaller_losses()
+        if self.root_bound <= self.best + self.least_gain:
+            self.forms.drop_objective_cut()
+            return False
         self.shrinks += 1
         self.point = 0
         self.promising = -INF
@@ -163,7 +170,10 @@ class LossTree:
         self.forms.drop_objective_cut()
 
     def exclude_smaller_losses(self) -> None:
-        """Ask of the models that the sum of chords reach the largest loss met."""
+        """Ask of the models that the sum of chords reach the largest loss met.
+
+        The largest sum is a bound on the loss already, long before the first node if time is short.
+        """
         models = self.models
         forms = self.forms
         self.charge_envelopes()
@@ -175,6 +185,8 @@ class LossTree:
             at += slope * models.kink[models.q + k]
             for j in range(models.q):
                 forms.normal[j] += slope * models.A[k, j]
+        if models.optimise(INF) != INFEASIBLE:
+            self.root_bound = min(self.root_bound, self.constant - models.objective)
         forms.add_objective_cut(at - self.best)
 
     def advance(self, n_nodes: int) -> bool:
@@ -191,7 +203,7 @@ class LossTree:
         """No model of the set has a larger loss than this."""
         bound = max(self.best, self.closed_bound)
         if self.waiting and self.depth == 0:
-            return max(bound, self.loss_of_lows())
+            return max(bound, min(self.root_bound, self.loss_of_lows()))
         for level in range(self.depth):
             if self.begun[level] < 2 or (self.waiting and level == self.depth - 1):
                 bound = max(bound, self.bound[level])
@@ -312,7 +324,9 @@ class LossTree:
         status = models.optimise(self.constant - self.best - self.least_gain)
         if status == INFEASIBLE:
             return
-        parent = self.loss_of_lows() if self.depth == 0 else self.bound[self.depth - 1]
+        parent = self.bound[self.depth - 1] if self.depth > 0 else self.root_bound
+        if self.depth == 0:
+            parent = min(parent, self.loss_of_lows())
         bound = min(parent, self.constant - models.objective)
         k = -1 if status == CUT_OFF else self.loosest()
         if k >= 0:

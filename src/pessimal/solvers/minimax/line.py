@@ -4,16 +4,18 @@ Let ``W(h)`` be the worst case of the box of h. Fix a set S of validation points
 hinges count, as linear functions: the largest such loss over Ψ(h) is ``φ_S(h) ≤ W(h)``, with
 equality when S is the set of active hinges at a worst model of h. As the optimal value of a linear
 program, it is concave in the right-hand sides, which are the box and the training limit
-``(1 + ε)·L_T*(h) + δ``. The least training loss ``L_T*`` is convex and piecewise linear in h. Cut
-the interval at its breakpoints, found exactly by intersecting tangents; on a piece both right-hand
-sides are linear in h, so ``φ_S`` is concave there, and for any ends ``l < u`` of a part of it
+``(1 + ε)·L_T*(h) + δ``, and grows with both. The least training loss ``L_T*`` is convex and
+piecewise linear in h. With a tangent P of it in its place the limit is linear in h and no larger,
+so that ``φ_SP`` is concave, and for any ends ``l < u`` of a part
 
-    ``W(h) ≥ min(φ_S(l), φ_S(u))``      for all h in [l, u].
+    ``W(h) ≥ min(φ_SP(l), φ_SP(u))``      for all h in [l, u].
 
-The sets found at both ends give two such functions. If neither proves the part no better than the
-best h known, one falls below it at u, the other at l; where they cross is the next h to evaluate,
-and if these two sets are all that matter, both halves are proved. So the search takes about one
-evaluation for every change of the set of active hinges, and needs no small intervals. Of an h that
+The sets found at both ends and the tangents there give four such functions. If none proves the part
+no better than the best h known, the part is cut, the least bound first: where the tangents cross,
+which is where ``L_T*`` bends if it bends once; if it does not bend, where the losses of the two
+sets cross, and if these are all that matter, both halves are proved. So the whole interval has a
+bound from the first evaluation on, the search takes about one evaluation for every bend and every
+change of the set of active hinges near the optimum, and it needs no small intervals. Of an h that
 is no better than the best it is enough to find a model that shows it.
 """
 
@@ -28,7 +30,7 @@ from operator import itemgetter
 import numpy as np
 from scipy.optimize import brentq
 
-from pessimal.problem import Mask
+from pessimal.problem import Mask, Vector
 from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, Plane
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
@@ -37,19 +39,39 @@ SMALLEST = 1e-9
 """Parts shorter than this are not cut any further."""
 
 
+@dataclass(frozen=True, eq=False)
+class End:
+    """An h that has been evaluated, and the tangent of the least training loss there."""
+
+    point: Point
+    tangent: Plane
+
+    @property
+    def h(self) -> Vector:
+        """Where it is."""
+        return self.point.h
+
+
 @dataclass(frozen=True, order=True)
 class Part:
-    """An interval, its ends evaluated, on which the hinges of `active` lose at least `bound`."""
+    """An interval where the hinges of `active` lose at least `bound` within the limit of `plane`.
+
+    Of parts with the same bound the widest is the first.
+    """
 
     bound: float
-    low: Point = field(compare=False)
-    high: Point = field(compare=False)
+    narrowness: float
+    low: End = field(compare=False)
+    high: End = field(compare=False)
     active: Mask = field(compare=False)
+    plane: Plane = field(compare=False)
 
 
 def minimise_on_line(oracle: WorstCaseOracle) -> list[Leaf]:
     """Evaluate h until the best one is proved; return the proof."""
-    ends = _evaluated(oracle, breakpoints(oracle))
+    groups = oracle.groups
+    kinks = np.unique([groups.lower[0], groups.upper[0], *groups.feature_upper])
+    ends = [_end(oracle, np.array([h])) for h in kinks]
     parts = [_part(oracle, low, high) for low, high in pairwise(ends)]
     heapq.heapify(parts)
     too_short: list[Part] = []
@@ -61,45 +83,48 @@ def minimise_on_line(oracle: WorstCaseOracle) -> list[Leaf]:
         if part.high.h[0] - part.low.h[0] < SMALLEST:
             too_short.append(part)
             continue
-        middle = oracle.settled(np.array([_crossing(oracle, part)]), oracle.best_value)
+        middle = _end(oracle, np.array([_cut(oracle, part)]))
         heapq.heappush(parts, _part(oracle, part.low, middle))
         heapq.heappush(parts, _part(oracle, middle, part.high))
     leaves = parts + too_short
     oracle.prove(min((part.bound for part in leaves), default=oracle.best_value))
-    return [_leaf(oracle, part) for part in leaves]
+    return [
+        Leaf(part.low.h, part.high.h, (part.plane,), (part.active,), np.ones((1, 1)))
+        for part in leaves
+    ]
 
 
-def _evaluated(oracle: WorstCaseOracle, hs: list[float]) -> list[Point]:
-    """Evaluate the most promising first: of the others it is enough to know that they are worse."""
-    points = [np.array([h]) for h in hs]
-    # From coarse to fine, by the bits of the number reversed: time may run out on the way.
-    n_bits = len(points).bit_length()
-    spread = sorted(range(len(points)), key=lambda k: f"{k:0{n_bits}b}"[::-1])
-    lower_bounds = {k: oracle.local_lower_bound(points[k]) for k in spread}
-    order = sorted(range(len(points)), key=lower_bounds.__getitem__)
-    found = {k: oracle.settled(points[k], oracle.best_value) for k in order}
-    return [found[k] for k in range(len(points))]
+def _end(oracle: WorstCaseOracle, h: Vector) -> End:
+    """Evaluate h, as far as it may be better than the best."""
+    return End(oracle.settled(h, oracle.best_value), oracle.tangent(h))
 
 
-def _part(oracle: WorstCaseOracle, low: Point, high: Point) -> Part:
+def _part(oracle: WorstCaseOracle, low: End, high: End) -> Part:
     """Bound the worst case between two points from below."""
-    by_low = min(low.value, oracle.active_set_loss(high.h, high.limit, low.active))
-    by_high = min(high.value, oracle.active_set_loss(low.h, low.limit, high.active))
-    bound, active = max((by_low, low.active), (by_high, high.active), key=itemgetter(0))
-    return Part(bound, low, high, active)
+
+    def loss(at: End, active: Mask, plane: Plane) -> float:
+        limit = oracle.problem.training_limit(oracle.budget, plane(at.h))
+        return oracle.active_set_loss(at.h, limit, active)
+
+    bounds = [
+        (min(loss(end, active, plane) for end in (low, high)), active, plane)
+        for active in (low.point.active, high.point.active)
+        for plane in (low.tangent, high.tangent)
+    ]
+    bound, active, plane = max(bounds, key=itemgetter(0))
+    return Part(bound, float(low.h[0] - high.h[0]), low, high, active, plane)
 
 
-def _leaf(oracle: WorstCaseOracle, part: Part) -> Leaf:
-    """Say what proves the bound of a part: its hinges, and the line of the training losses."""
-    low, high = part.low.h, part.high.h
-    losses = [oracle.tangent(h).value for h in (low, high)]
-    slope = (losses[1] - losses[0]) / (high - low)
-    return Leaf(low, high, (Plane(low, losses[0], slope),), (part.active,), np.ones((1, 1)))
+def _cut(oracle: WorstCaseOracle, part: Part) -> float:
+    """Where to cut a part: where the tangents cross, or else the losses of the two sets."""
+    left, right = part.low.tangent, part.high.tangent
+    bend = crossing(left, right)
+    return _crossing(oracle, part) if bend is None else bend
 
 
 def _crossing(oracle: WorstCaseOracle, part: Part) -> float:
     """Where the losses on the hinges of either end are equal."""
-    low, high = part.low, part.high
+    low, high = part.low.point, part.high.point
 
     def difference(h: float) -> float:
         at = np.array([h])
@@ -134,18 +159,25 @@ def breakpoints(oracle: WorstCaseOracle) -> list[float]:
 
 def _bends(oracle: WorstCaseOracle, left: Plane, right: Plane) -> Iterator[float]:
     """Yield the points between two tangents at which the least training loss bends, in order."""
-    low, high = left.at, right.at
-    straight = (
-        right.value - left(high) <= LP_FEASIBILITY or left.value - right(low) <= LP_FEASIBILITY
-    )
-    if straight or high[0] - low[0] < SMALLEST:
+    bend = crossing(left, right)
+    if bend is None:
         return
-    h = low + (right.value - left.value - right.slope * (high - low)) / (left.slope - right.slope)
-    middle = oracle.tangent(np.clip(h, low, high))
-    bend = float(middle.at[0])
+    middle = oracle.tangent(np.array([bend]))
     if middle.value - left(middle.at) <= LP_FEASIBILITY:
         yield bend
         return
     yield from _bends(oracle, left, middle)
     yield bend
     yield from _bends(oracle, middle, right)
+
+
+def crossing(left: Plane, right: Plane) -> float | None:
+    """Where two tangents cross; None if the function is straight between them."""
+    low, high = left.at, right.at
+    straight = (
+        right.value - left(high) <= LP_FEASIBILITY or left.value - right(low) <= LP_FEASIBILITY
+    )
+    if straight or high[0] - low[0] < SMALLEST:
+        return None
+    h = low + (right.value - left.value - right.slope * (high - low)) / (left.slope - right.slope)
+    return float(np.clip(h, low, high)[0])
