@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from html import unescape
+from typing import Any
 
-import cvxpy as cp
+import cvxpy
 import numpy as np
 import pandas as pd
 import pytest
 from command import run_command
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+
+cp: Any = cvxpy
 
 N, EPSILON = 60, 0.05
 
@@ -55,8 +58,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
         table, y, test_size=0.5, stratify=y, random_state=0
     )
     mean, deviation = train.mean(), train.std(ddof=0)
-    scaled = [((part - mean) / deviation).to_numpy() for part in (train, val)]
-    return Shown(page.read_text("utf-8"), val, *scaled, y_train, y_val)
+    X_train, X_val = (((part - mean) / deviation).to_numpy() for part in (train, val))
+    return Shown(page.read_text("utf-8"), val, X_train, X_val, y_train, y_val)
 
 
 def bars(shown: Shown) -> dict[str, tuple[float, str, float | None]]:

