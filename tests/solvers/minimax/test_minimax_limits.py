@@ -173,7 +173,8 @@ def test_a_dozen_evaluations_on_a_line_bound_most_of_the_least_worst_case(
     optimum = solve_pessimistic(tuning, BUDGET, inner="exact", groups="one")
     assert optimum.proved
     line = oracle.WorstCaseOracle(tuning, BUDGET, groups_of(tuning, "one"), Limits())
-    real, evaluated = oracle.WorstCaseOracle.settled, []
+    real = oracle.WorstCaseOracle.settled
+    evaluated: list[Vector] = []
 
     def counted(self: oracle.WorstCaseOracle, h: Vector, *arguments: float) -> oracle.Point:
         if len(evaluated) == 12:
