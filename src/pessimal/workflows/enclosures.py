@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pessimal.errors import InvalidInputError, SolverError
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
@@ -30,7 +31,10 @@ def enclosure_of(members: Any) -> EllipsoidPair | None:
     scaler = members.steps[0]
     if len(scaler.scale_) > MOST_FEATURES:
         return None
-    enclosure = members.inner.enclosure()
+    try:
+        enclosure = members.inner.enclosure()
+    except (InvalidInputError, SolverError):  # a row of so much weight that no bound is of use
+        return None
     return enclosure.after(scaler.mean_, scaler.scale_) if enclosure else None
 
 
