@@ -144,6 +144,13 @@ class WorstCases:
         self.run(deadline, node_limit)
         return self.known()
 
+    def climbed(self, box: Vector, limit: float, deadline: Deadline = NEVER) -> Worst:
+        """Find a bad model within a limit by ascent alone, which takes a few linear programs."""
+        self.begin(box, limit, self.train(box).u)
+        with stopping(self._watch, deadline):
+            self._tree.climb()
+        return self.known()
+
     def begin(self, box: Vector, limit: float, inner: Vector, enough: float = np.inf) -> None:
         """Set out for the worst case of a box; `run` goes on with it, and `known` is valid at once.
 

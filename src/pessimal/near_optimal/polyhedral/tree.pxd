@@ -22,6 +22,7 @@ cdef class LossTree:
     cpdef bint narrow(self)
     cpdef void know(self, const double[::1] low, const double[::1] high, const Py_ssize_t[::1] found)
     cpdef void ascend_from(self, const double[::1] u)
+    cpdef void climb(self)
     cpdef void hold(self, const double[::1] low, const double[::1] high)
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double upper_bound(self)

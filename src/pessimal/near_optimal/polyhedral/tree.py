@@ -129,6 +129,12 @@ class LossTree:
             self.keep(u, 1.0)
         self.ascend(loss)
 
+    def climb(self) -> None:
+        """Ascend from the model that is worst if all hinges count, as linear functions."""
+        for k in range(self.models.n_val):
+            self.margin[k] = -INF
+        self.ascend(0.0)
+
     def narrow(self) -> bool:
         """Find the range of one more validation margin; return whether to call again."""
         models = self.models

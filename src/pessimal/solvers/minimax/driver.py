@@ -29,7 +29,7 @@ from pessimal.problem import Vector
 from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
 from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.groups import groups_of
-from pessimal.solvers.minimax.line import minimise_on_line
+from pessimal.solvers.minimax.line import bound_on_line, minimise_on_line
 from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, check_leaf
 from pessimal.solvers.minimax.regions import MOST_GROUPS, minimise_in_regions
@@ -107,8 +107,10 @@ def _one(oracle: WorstCaseOracle) -> Status:
     simple = _of_all_widths(oracle)
     for task in _views(oracle):
         _search(oracle, task, LINE_NODES)  # for its bound: its box has many limits
-    _evaluated(oracle, simple)
     certain = oracle.lower_bound
+    if not np.array_equal(oracle.groups.lower, oracle.groups.upper):
+        bound_on_line(oracle)
+    _evaluated(oracle, simple)
     return _confirm(oracle, minimise_on_line(oracle), certain)
 
 

@@ -3,8 +3,8 @@
 An evaluation ends with a model and a bound: the worst case is at least the loss of the model, and
 at most the bound. They meet unless a limit cut the evaluation short. The best hyperparameters are
 those of the least *bound*, because that is what is guaranteed. Evaluations, by what they cost:
-`bounded` trains once and bounds the rest by box and budget, `local_lower_bound` finds the ranges of
-all margins, `quick` has few nodes, `at` branches.
+`bounded` trains once and bounds the rest by box and budget, `climbed` finds a bad model by ascent,
+`quick` finds the ranges of all margins and has few nodes, `at` branches.
 
 Whatever solves a linear program checks the time first: with hundreds of rows a thousand of them
 take seconds. An interrupt may come at any moment, so what an answer is made of, the best point and
@@ -110,9 +110,15 @@ class WorstCaseOracle:
         bound = max(value, coarse_bound(self.problem, box, limit))
         return self.keep(Point(h, limit, value, bound, u, self.cases.active(u)))
 
-    def local_lower_bound(self, h: Vector) -> float:
-        """Loss of a bad model, found with the ranges of the margins: the worst case is no less."""
-        return self._worst(h, np.inf, self.deadline.share(EVALUATION_SHARE), 0).value
+    def climbed(self, h: Vector) -> Point:
+        """Find a bad model of h by ascent alone; what bounds the others is box and budget."""
+        limit, box = self.limit(h), self.groups.box(h)
+        try:
+            found = self.cases.climbed(box, limit, self.deadline)
+        except SolverError:
+            return self.bounded(h)
+        bound = max(found.value, coarse_bound(self.problem, box, limit))
+        return self.keep(Point(h, limit, found.value, bound, found.u, self.cases.active(found.u)))
 
     def quick(self, h: Vector, n_nodes: int, share: float) -> Point:
         """Bound the worst case of h with few nodes, in a share of the time left."""
