@@ -46,6 +46,7 @@ cdef class Tree:
     cdef Simplex root, trial_primal, trial_dual
     cdef Watch watch
 
+    @cython.locals(root=Node)
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double open_bound(self)
     @cython.locals(cutoff=double, bound=double, parent=Node, child=Node)

@@ -170,8 +170,8 @@ class Tree:
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
         if self.nodes == 0:
-            self.node = self.open.take()
-            if self.node is None:
+            root = self.open.take()
+            if root is None:
                 self.nodes = 1
                 self.finished = True
                 self.leave_open(self.root.objective)
@@ -180,6 +180,7 @@ class Tree:
             self.conflicts = ConflictFinder(self.conditions, self.watch)
             self.trial_primal = Simplex(self.conditions.primal, self.watch)
             self.trial_dual = Simplex(self.conditions.dual, self.watch)
+            self.node = root
             self.node.primal.copy_from(self.root)
         for _ in range(n_nodes):
             if self.finished or self.watch.over:
@@ -202,11 +203,11 @@ class Tree:
     def descend(self) -> bool:
         """Set up the next open child; False when the tree is done."""
         cutoff = self.incumbent.best - CUTOFF
-        parent = self.node
-        if parent.has_children(cutoff):
-            self.open.add(parent)
+        parent: Node | None = self.node
+        if self.node.has_children(cutoff):
+            self.open.add(self.node)
         else:
-            self.open.release(parent)
+            self.open.release(self.node)
             parent = self.open.next(cutoff)
         while parent is not None:
             bound = parent.next_bound()
