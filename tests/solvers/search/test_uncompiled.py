@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ import pessimal
 from pessimal import Budget, TuningProblem, TuningSolution, solve_optimistic, solve_pessimistic
 from pessimal.datasets import load_cancer, load_diabetes, paper_split
 from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.solvers.search import tree
 
 # Solves what `answers` solves below, in a process that finds the copy without compiled modules.
 SCRIPT = """
@@ -30,6 +32,32 @@ from test_uncompiled import answers
 files = [pessimal.solvers.search.tree.__file__, pessimal.near_optimal.polyhedral.tree.__file__]
 json.dump({"files": files, "answers": answers()}, sys.stdout)
 """
+
+# Finds the optima again with other orders of nodes: only plain Python lets its constants be set.
+OTHER_ORDERS = """
+import json
+import sys
+
+from pessimal.solvers.search import node
+
+sys.path.append(sys.argv[1])
+from test_uncompiled import optima
+
+node.FIRST_DIVE, node.DIVE = 0.0, 0
+best_first = optima()
+node.BEST_FIRST_SHARE = 1e-5
+crowded = optima()
+json.dump([best_first, crowded], sys.stdout)
+"""
+
+
+def optima() -> list[tuple[float, bool, int]]:
+    """Solve a small instance in all views: objective, whether it is proved, number of nodes."""
+    split = paper_split(load_diabetes(), 8, 8, 1)
+    problem = TuningProblem(split.X_train, split.y_train, split.X_val, split.y_val)
+    budgets = Budget(0.0), Budget(0.2)
+    solutions = [solve_optimistic(problem), *(solve_pessimistic(problem, b) for b in budgets)]
+    return [(solution.objective, solution.proved, solution.nodes) for solution in solutions]
 
 
 def answers() -> dict[str, dict[str, object]]:
@@ -72,25 +100,46 @@ def _exact_worst_case(problem: TuningProblem) -> dict[str, object]:
     }
 
 
-def test_plain_python_gives_the_same_answers(tmp_path: Path) -> None:
-    compiled = pessimal.solvers.search.tree.__file__
-    if compiled.endswith(".py"):
+@pytest.fixture
+def plain_path(tmp_path: Path) -> Path:
+    """Return where a copy of the package without compiled modules is found."""
+    if tree.__file__.endswith(".py"):
         pytest.skip("the search is not compiled")
     shutil.copytree(
         Path(pessimal.__file__).parent,
         tmp_path / "pessimal",
         ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"),
     )
+    return tmp_path
+
+
+def _run(script: str, path: Path) -> Any:
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(Path(__file__).parent)],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", script, str(Path(__file__).parent)],
+        env={**os.environ, "PYTHONPATH": str(path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    plain = json.loads(run.stdout)
+    return json.loads(run.stdout)
+
+
+def test_plain_python_gives_the_same_answers(plain_path: Path) -> None:
+    plain = _run(SCRIPT, plain_path)
     places = "solvers/search", "near_optimal/polyhedral"
-    assert plain["files"] == [str(tmp_path / "pessimal" / place / "tree.py") for place in places]
+    assert plain["files"] == [str(plain_path / "pessimal" / place / "tree.py") for place in places]
     expected = answers()
     assert plain["answers"] == expected
     assert sum(int(str(answer["nodes"])) for answer in expected.values()) > 20
+
+
+def test_the_order_of_nodes_does_not_change_the_optimum(plain_path: Path) -> None:
+    depth_first = optima()
+    assert all(proved for _, proved, _ in depth_first)
+    assert max(nodes for _, _, nodes in depth_first) > 100
+    orders = _run(OTHER_ORDERS, plain_path)
+    for order in orders:
+        assert [row[1] for row in order] == [True, True, True]
+        assert [row[0] for row in order] == pytest.approx([row[0] for row in depth_first], abs=2e-7)
+    nodes = [[row[2] for row in order] for order in (depth_first, *orders)]
+    assert nodes[0] != nodes[1] != nodes[2]

@@ -184,7 +184,7 @@ class _Search:
                     self.record()
                 self.check_limits()
             last = None if n_nodes is None else tree.nodes + n_nodes
-            while tree.depth >= 0 and (last is None or tree.nodes < last):
+            while not tree.finished and (last is None or tree.nodes < last):
                 if self.known.best <= part.root_bound + CUTOFF:
                     return
                 began = time.perf_counter()
@@ -193,7 +193,7 @@ class _Search:
                 self.check_limits()
                 pace = SECONDS_BETWEEN_CHECKS / max(time.perf_counter() - began, 1e-6)
                 self.chunk = max(1, int(self.chunk * min(pace, 10.0)))
-            if tree.depth < 0:
+            if tree.finished:
                 return
 
     def nodes_left(self, tree: Tree, last: int | None) -> int:

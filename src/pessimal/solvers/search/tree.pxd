@@ -4,23 +4,11 @@ from pessimal.lp.watch cimport Watch
 from pessimal.solvers.search.budget cimport BudgetCondition
 from pessimal.solvers.search.complementarities cimport Complementarities
 from pessimal.solvers.search.heuristic cimport Incumbent
+from pessimal.solvers.search.node cimport Node, OpenNodes
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, STRONG_BRANCHING_STEPS, STACK_BYTES
+cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, STRONG_BRANCHING_STEPS
 cdef double INF, AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
-
-
-cdef class Node:
-    cdef readonly Simplex primal, dual
-    cdef Complementarities pairs
-    cdef Py_ssize_t reduced_cost_row, n_children
-    cdef Py_ssize_t[::1] binding, pair, side
-    cdef double[::1] bound
-
-    cdef void copy_from(self, Node other) noexcept
-    cdef void fix(self, Py_ssize_t pair, Py_ssize_t side) noexcept
-    cdef void cross(self, Py_ssize_t pair, Py_ssize_t side) noexcept
-    cdef void branch(self, Py_ssize_t pair, Py_ssize_t side) noexcept
 
 
 cdef class ConflictFinder:
@@ -44,21 +32,24 @@ cdef class ConflictFinder:
 
 
 cdef class Tree:
-    cdef readonly Py_ssize_t nodes, depth, unresolved
+    cdef readonly Py_ssize_t nodes, unresolved
+    cdef readonly bint finished
     cdef readonly double unresolved_bound
     cdef readonly Incumbent incumbent
     cdef BudgetCondition budget
     cdef object conditions
     cdef Complementarities pairs
-    cdef Py_ssize_t n_features, max_depth
-    cdef list levels
+    cdef Py_ssize_t n_features
+    cdef OpenNodes open
+    cdef Node node
     cdef ConflictFinder conflicts
     cdef Simplex root, trial_primal, trial_dual
     cdef Watch watch
 
+    @cython.locals(root=Node)
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double open_bound(self)
-    cdef Node level(self, Py_ssize_t depth)
+    @cython.locals(cutoff=double, bound=double, parent=Node, child=Node)
     cdef bint descend(self)
     @cython.locals(size=Py_ssize_t)
     cdef void examine(self, Node node) noexcept

@@ -10,7 +10,10 @@ the breakpoint included, with D's left free. Together they cover everything. At 
 3. Look for a conflict among the others. None: the multipliers found prove ``u``, the best point of
    this node, a new incumbent.
 4. A conflict of one: cross it and start again. Otherwise child ``r`` fixes the first ``r − 1``
-   complementarities of the conflict and crosses the ``r``-th; depth first, lowest bound first.
+   complementarities of the conflict and crosses the ``r``-th.
+
+The child with the lowest bound comes next, down to a node without children; which node is next
+then, `OpenNodes` decides.
 
 With a `BudgetCondition` an incumbent must also use up its training budget. P then carries the cuts
 of that condition, and a ``u`` that passes step 3 but fails the condition makes the node sharpen the
@@ -29,66 +32,12 @@ from pessimal.lp.watch import Watch
 from pessimal.solvers.search.budget import BudgetCondition
 from pessimal.solvers.search.complementarities import ABOVE, BELOW, Conditions
 from pessimal.solvers.search.heuristic import Incumbent
+from pessimal.solvers.search.node import Node, OpenNodes
 from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
 
 INF = np.inf
 NO_CONFLICT, UNKNOWN = -1, -2  # what a search for a conflict found, when not its size
 STRONG_BRANCHING_STEPS = 20
-STACK_BYTES = 2**30  # memory for the dictionaries on the way from the root to a node
-
-
-class Node:
-    """P and D as they stand at a node, and the children that wait.
-
-    One level of the stack; its arrays are used again by every node of that depth.
-    """
-
-    def __init__(self, conditions: Conditions, watch: Watch) -> None:
-        n_features = len(conditions.upper)
-        self.pairs = conditions.pairs
-        self.reduced_cost_row = conditions.reduced_cost_row
-        self.primal = Simplex(conditions.primal, watch)
-        self.dual = Simplex(conditions.dual, watch)
-        self.binding = np.zeros(n_features, np.intp)
-        self.n_children = 0
-        n_elements = conditions.pairs.n_pairs + n_features + 2
-        self.pair = np.zeros(n_elements, np.intp)
-        self.side = np.zeros(n_elements, np.intp)
-        self.bound = np.zeros(n_elements)
-
-    def copy_from(self, other: Node) -> None:
-        """Take over the programs of `other`, not its children."""
-        self.primal.copy_from(other.primal)
-        self.dual.copy_from(other.dual)
-        self.binding[:] = other.binding
-        self.n_children = 0
-
-    def fix(self, pair: int, side: int) -> None:
-        """Restrict P to a side, and D to what it implies."""
-        if pair < self.pairs.n_pairs:
-            self.pairs.bound_primal(self.primal, pair, side)
-            self.pairs.bound_dual(self.dual, pair, side)
-        elif side == ABOVE:
-            self.binding[pair - self.pairs.n_pairs] = 1
-
-    def cross(self, pair: int, side: int) -> None:
-        """Restrict P to the other side."""
-        if pair < self.pairs.n_pairs:
-            self.pairs.bound_primal(self.primal, pair, 1 - side)
-        elif side == ABOVE:
-            self.dual.set_bounds(self.reduced_cost_row + pair - self.pairs.n_pairs, 0.0, 0.0)
-
-    def branch(self, pair: int, side: int) -> None:
-        """Have two children, one that fixes a pair and one that crosses it.
-
-        Written as a conflict of the pair and its opposite: the child that fixes the first and
-        crosses the second stays on the pair's side.
-        """
-        for c in range(2):
-            self.pair[c] = pair
-            self.side[c] = side if c == 0 else 1 - side
-            self.bound[c] = self.primal.objective
-        self.n_children = 2
 
 
 class ConflictFinder:
@@ -193,7 +142,7 @@ class ConflictFinder:
 
 
 class Tree:
-    """Depth-first search for the best inner-optimal ``u``; resumable after any node.
+    """Search for the best inner-optimal ``u``; resumable after any node.
 
     When the watch says stop, a node that is being examined stays open with the bound it has.
     """
@@ -209,79 +158,71 @@ class Tree:
         self.pairs = conditions.pairs
         self.n_features = len(conditions.upper)
         self.nodes = 0
-        self.depth = 0
+        self.finished = False
         self.unresolved = 0
         self.unresolved_bound = INF
         self.watch = Watch() if watch is None else watch
-        self.max_depth = STACK_BYTES // (conditions.primal.A.nbytes + conditions.dual.A.nbytes)
+        self.open = OpenNodes(conditions, self.watch)
         self.root = Simplex(conditions.primal, self.watch)
         self.root.solve(INF)
         self.incumbent = Incumbent(conditions, self.root, budget, self.watch)
-        self.levels: list[Node] = []
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
         if self.nodes == 0:
-            if self.max_depth == 0:
+            root = self.open.take()
+            if root is None:
                 self.nodes = 1
-                self.depth = -1
+                self.finished = True
                 self.leave_open(self.root.objective)
                 return False
             # Not before: many a problem ends with the heuristic.
             self.conflicts = ConflictFinder(self.conditions, self.watch)
             self.trial_primal = Simplex(self.conditions.primal, self.watch)
             self.trial_dual = Simplex(self.conditions.dual, self.watch)
-            self.level(0).primal.copy_from(self.root)
+            self.node = root
+            self.node.primal.copy_from(self.root)
         for _ in range(n_nodes):
-            if self.depth < 0 or self.watch.over:
+            if self.finished or self.watch.over:
                 break
             self.nodes += 1
-            self.examine(self.level(self.depth))
-            if not self.descend():
-                break
-        return self.depth >= 0
+            self.examine(self.node)
+            self.finished = not self.descend()
+        return not self.finished
 
     def open_bound(self) -> float:
         """Return the smallest bound of a node not yet examined, or left unresolved."""
         if self.nodes == 0:
             return self.root.objective
-        bound = self.unresolved_bound
-        for depth in range(self.depth + 1):
-            node = self.level(depth)
-            for c in range(node.n_children):
-                bound = min(bound, node.bound[c])
-        if self.depth >= 0 and self.level(self.depth).n_children == 0:
+        bound = min(self.unresolved_bound, self.open.bound())
+        if not self.finished:
             # The node to be examined next carries its parent's bound for it.
-            bound = min(bound, self.level(self.depth).primal.objective)
+            bound = min(bound, self.node.primal.objective)
         return bound
-
-    def level(self, depth: int) -> Node:
-        """Node of this depth, made on first use."""
-        if depth == len(self.levels):
-            self.levels.append(Node(self.conditions, self.watch))
-        return self.levels[depth]
 
     def descend(self) -> bool:
         """Set up the next open child; False when the tree is done."""
-        while self.depth >= 0:
-            node = self.level(self.depth)
-            while node.n_children > 0:
-                last = node.n_children - 1
-                node.n_children = last
-                if node.bound[last] >= self.incumbent.best - CUTOFF:
-                    continue
-                if self.depth + 1 >= self.max_depth:
-                    self.leave_open(node.bound[last])
-                else:
-                    child = self.level(self.depth + 1)
-                    child.copy_from(node)
-                    for c in range(last):
-                        child.fix(node.pair[c], node.side[c])
-                    child.cross(node.pair[last], node.side[last])
-                    child.primal.objective = node.bound[last]
-                    self.depth += 1
-                    return True
-            self.depth -= 1
+        cutoff = self.incumbent.best - CUTOFF
+        parent: Node | None = self.node
+        if self.node.has_children(cutoff):
+            self.open.add(self.node)
+        else:
+            self.open.release(self.node)
+            parent = self.open.next(cutoff)
+        while parent is not None:
+            bound = parent.next_bound()
+            child = self.open.take()
+            if child is None:
+                parent.n_children -= 1
+                self.leave_open(bound)
+            else:
+                child.become_child_of(parent)
+            if parent.n_children == 0:
+                self.open.release(parent)
+            if child is not None:
+                self.node = child
+                return True
+            parent = self.open.next(cutoff)
         return False
 
     def examine(self, node: Node) -> None:
