@@ -115,3 +115,12 @@ def test_a_constant_winner_is_called_one() -> None:
     assert (
         "to say no of every point, the most frequent class in training, is wrong on 5.0%" in words
     )
+
+
+def test_nothing_known_is_no_fewer_than_none() -> None:
+    model = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    report = audit_estimator(model, *DATA, epsilon=5.0, epsilons=(), time_limit=1e-6)
+    assert report.worst_sensitivity is not None
+    assert report.worst_sensitivity.lower_bound == 0.0
+    assert "none has fewer than 0." in " ".join(str(report).split())
+    assert "-0" not in str(report)
