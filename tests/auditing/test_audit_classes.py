@@ -115,3 +115,22 @@ def test_a_constant_winner_is_called_one() -> None:
     assert (
         "to say no of every point, the most frequent class in training, is wrong on 5.0%" in words
     )
+
+
+def test_nothing_known_is_no_fewer_than_none() -> None:
+    model = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    report = audit_estimator(model, *DATA, epsilon=5.0, epsilons=(), time_limit=1e-6)
+    assert report.worst_sensitivity is not None
+    assert report.worst_sensitivity.lower_bound == 0.0
+    assert "none has fewer than 0." in " ".join(str(report).split())
+    assert "-0" not in str(report)
+
+
+def test_points_that_no_model_can_score_are_said_to_be_left_uncounted() -> None:
+    # Without an intercept a row of zeros has a score of 0 by every model, and is predicted benign.
+    model = LogisticRegression(fit_intercept=False).fit(X[TRAIN], Y[TRAIN])
+    rows, labels = np.vstack([X[VAL], np.zeros((2, 4))]), np.append(Y[VAL], ["malign"] * 2)
+    report = audit_estimator(model, X[TRAIN], Y[TRAIN], rows, labels, epsilons=(), time_limit=1.0)
+    assert model.predict(rows[-2:]).tolist() == ["benign"] * 2
+    assert any("gives 2 of 82 validation points a score of 0" in note for note in report.notes)
+    assert any("not in the worst case" in note for note in report.notes)

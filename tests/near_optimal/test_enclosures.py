@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -83,6 +85,17 @@ class TestEllipsoids:
         raw = enclosure.after(mean, scale).score_range(X[NEW] * scale + mean)
         for ours, theirs in zip(raw, enclosure.score_range(X[NEW]), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+    def test_ranges_grow_with_the_row_up_to_where_numbers_end(self, members: SmoothSet) -> None:
+        enclosure = members.enclosure()
+        assert enclosure is not None
+        enclosure = replace(enclosure, shift=np.zeros(5), scale=np.full(5, 0.1))
+        far, farther = (np.array(enclosure.score_range(X[NEW] * size)) for size in (1e100, 1e200))
+        np.testing.assert_allclose(farther, far * 1e100, rtol=1e-9)
+        low, high, least, most = enclosure.score_range(np.full((1, 5), 1e308))
+        assert low == -np.inf
+        assert high == np.inf
+        assert not (least < 0.0 < most)
 
 
 def test_with_a_budget_of_nothing_the_trained_model_is_all_that_is_known() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -133,6 +134,31 @@ def test_without_time_bounds_are_wider_and_still_hold() -> None:
     hasty, said = members.predict_range(rows, time_limit=1e-9), members.predict_range(rows)
     assert np.all(hasty.low <= said.found_low)
     assert np.all(hasty.high >= said.found_high)
+
+
+@pytest.mark.parametrize("seed", [33, 54])
+def test_ranges_of_a_wide_set_end_where_a_convex_program_does(seed: int) -> None:
+    # Far from the optimum the logistic curve is flat, and where a Newton step ends depends on
+    # where it began.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 3))
+    positive = X[:, 0] + rng.normal(size=20) > 0.0
+    rows, C, epsilon = np.vstack([X[:3], 50.0 * X[:3]]), 10.0, 10.0
+    said = near_optimal_set(LogisticRegression(C=C), X, positive, epsilon=epsilon).predict_range(
+        rows
+    )
+    coef, intercept = cp.Variable(3), cp.Variable()
+    margins = cp.multiply(np.where(positive, 1.0, -1.0), X @ coef + intercept)
+    trained = C * cp.sum(cp.logistic(-margins)) + 0.5 * cp.sum_squares(coef)
+    least = cp.Problem(cp.Minimize(trained)).solve(solver=cp.CLARABEL)
+    within = [trained <= (1.0 + epsilon) * least]
+    for k, row in enumerate(rows):
+        score = row @ coef + intercept
+        low = cp.Problem(cp.Minimize(score), within).solve(solver=cp.CLARABEL)
+        high = cp.Problem(cp.Maximize(score), within).solve(solver=cp.CLARABEL)
+        slack = 1e-6 * (high - low)
+        assert said.low[k] - slack <= low <= said.found_low[k] + slack
+        assert said.found_high[k] - slack <= high <= said.high[k] + slack
 
 
 def test_a_regression_has_ranges_and_no_agreement() -> None:

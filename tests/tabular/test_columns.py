@@ -174,6 +174,19 @@ def test_rows_are_drawn_by_class_and_incomplete_ones_counted() -> None:
     assert rows.notes == ("Rows to tune on with missing cells, left out: 4 of 40, most for 'x'.",)
 
 
+@pytest.mark.parametrize(
+    ("cell", "what"),
+    [(None, "missing cells"), ("Oslo", "missing cells or unknown categories")],
+)
+def test_what_is_left_out_is_named_by_its_column(cell: str | None, what: str) -> None:
+    frame = pd.DataFrame({"city": ["Rome", "Lima"] * 4, "kind": ["a", "a", "b", "b"] * 2})
+    frame.loc[:2, "city"] = cell
+    table = with_labels(Source("t", frame), "kind")
+    encoder = ColumnEncoder((Column("city", ("Lima", "Rome")),))
+    rows = complete_rows(table, np.arange(8), encoder, "tune on")
+    assert rows.notes == (f"Rows to tune on with {what}, left out: 3 of 8, most for 'city'.",)
+
+
 def test_too_few_rows_of_a_class_are_refused() -> None:
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "kind": ["a", "a", "b"]})
     table = with_labels(Source("t", frame), "kind")

@@ -324,7 +324,14 @@ def _complement(errors: End) -> Extreme:
 
 
 def _tie_notes(known: Extremes) -> tuple[str, ...]:
-    """Say so if the model of least error owes some of it to scores of 0."""
+    """Say so if scores of 0 keep errors from being counted, of all models or of the best."""
+    always = int(np.sum((known.low >= -STRICT) & (known.high <= STRICT)))
+    if always:
+        return (
+            f"Every model audited gives {always} of {len(known.y)} validation points a score of 0. "
+            "That is on neither side and counts as no error in this audit, not in the worst case "
+            "either; a prediction takes it for negative, and is wrong where the class is positive.",
+        )
     scores = known.best_error.model.decision_function(known.X)
     ties = int(np.sum(np.abs(scores) <= STRICT))
     if not ties:

@@ -94,7 +94,7 @@ def _given(report: AuditReport) -> str:
     """Say how a model that was brought along trains and does, beside the audited ones."""
     given, least = report.given, report.least_train_loss
     assert given is not None
-    above = f"{given.train_loss / least - 1.0:.1%} above" if least > 0.0 else "beside"
+    above = f"{max(0.0, given.train_loss / least - 1.0):.1%} above" if least > 0.0 else "beside"
     member = "it is one of the models audited" if given.member else "it is not one of these models"
     return (
         f"The model you gave, {given.name}, has a training objective of {given.train_loss:.4f}, "
@@ -192,8 +192,10 @@ def rounded(bound: float, digits: int, side: float) -> float:
     --------
     >>> rounded(0.23824, 4, 1.0), rounded(0.23826, 4, -1.0), rounded(0.75 + 1e-9, 4, 1.0)
     (0.2383, 0.2382, 0.75)
+    >>> rounded(0.0, 4, -1.0)
+    0.0
     """
     if math.isinf(bound):
         return bound
     unit = 10.0**digits
-    return side * math.ceil((side * bound - SLACK_OF_BOUNDS) * unit) / unit
+    return side * math.ceil((side * bound - SLACK_OF_BOUNDS) * unit) / unit + 0.0  # no -0.0

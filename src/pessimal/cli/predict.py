@@ -24,8 +24,8 @@ def predict(
 
     The answer is CSV with the number of the row, the predicted class and the score; low and high,
     scores that no model passes which trains as well; and agreement, whether all such models predict
-    one class: yes, no or not known. A row with a missing cell, or a category that tuning never saw,
-    gets none of these.
+    one class: yes, no or not known. A row with a missing cell that tuning would not have filled, or
+    a category that it never saw, gets none of these.
 
     Example: pessimal predict model.json new_patients.csv --out predicted.csv
     """

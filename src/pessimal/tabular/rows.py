@@ -145,9 +145,17 @@ def complete_rows(
     ]
     whole = X.notna().all(axis=1).to_numpy()
     if not whole.all():
+        # By column, not by feature: of a category that the encoder does not know all are missing.
+        without = {
+            column.name: X[list(column.feature_names)].isna().any(axis=1)
+            for column in encoder.columns
+        }
+        unknown = any((absent & cells[name].notna()).any() for name, absent in without.items())
+        what = "missing cells or unknown categories" if unknown else "missing cells"
+        most = max(without, key=lambda name: int(without[name].sum()))
         notes.append(
-            f"Rows to {purpose} with missing cells, left out: {np.sum(~whole)} of {len(whole)}, "
-            f"most for {X.isna().sum().idxmax()!r}."
+            f"Rows to {purpose} with {what}, left out: {np.sum(~whole)} of {len(whole)}, "
+            f"most for {most!r}."
         )
     return CompleteRows(X[whole], table.y[rows][whole], tuple(notes))
 

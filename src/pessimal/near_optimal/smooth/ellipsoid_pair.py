@@ -53,13 +53,26 @@ class EllipsoidPair:
 
     def score_range(self, X: Matrix) -> tuple[Vector, Vector, Vector, Vector]:
         """Return scores that no member passes, low and high, and scores that members have."""
-        Z = np.column_stack([(X - self.shift) / self.scale, np.ones(len(X))])
+        with np.errstate(over="ignore"):
+            Z = np.column_stack([(X - self.shift) / self.scale, np.ones(len(X))])
+            sizes = np.column_stack(
+                [(np.abs(X) + np.abs(self.shift)) / self.scale, np.ones(len(X))]
+            )
+        largest = sizes.max(axis=1)
+        known = np.isfinite(largest)
+        # Ranges grow with the row; of the square of a far one only infinity would be left, which
+        # no member reaches.
+        Z, sizes = (part[known] / largest[known, None] for part in (Z, sizes))
         at = Z @ self.trained
         low, high = reach(Z, self.outer)
-        sizes = np.column_stack([(np.abs(X) + np.abs(self.shift)) / self.scale, np.ones(len(X))])
         error = ROUNDING * len(self.trained) * (sizes @ (np.abs(self.trained) + self._extent))
         least, most = self._attained(Z)
-        return at + low - error, at + high + error, at + least, at + most
+        said = np.tile([[-np.inf], [np.inf], [0.0], [0.0]], len(X))
+        with np.errstate(over="ignore"):
+            said[:, known] = largest[known] * np.array(
+                [at + low - error, at + high + error, at + least, at + most]
+            )
+        return said[0], said[1], said[2], said[3]
 
     @cached_property
     def _extent(self) -> Vector:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
@@ -318,6 +318,7 @@ class Supports:
         """Return models along the multiplier of the budget, closer and closer to the boundary."""
         met: list[Vector] = [np.zeros(len(z))]
 
+        @cache  # each value depends on where the one before ended, and a root needs one sign
         def excess(logarithm: float) -> float:
             tilted = Tilted(self.objective, float(np.exp(logarithm)) * z)
             met.append(newton(tilted, self.trained + met[-1])[0] - self.trained)
