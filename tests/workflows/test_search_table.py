@@ -283,3 +283,26 @@ def test_a_file_that_names_another_kind_has_no_box(run: SearchRun, tmp_path: Pat
     ended = run_command("predict", tmp_path / "model.json", "cancer")
     assert ended.code == 2
     assert "kind is 'logistic', which has no box" in ended.err
+
+
+@pytest.mark.parametrize("step", ["compare", "enclosure_of", "audit_fitted"])
+def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, pressed = getattr(search, step), False
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal pressed
+        if not pressed:
+            pressed = True
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(search, step, interrupted)
+    settings = SearchSettings(model="ridge", test_size=0.8, time_limit=HOUR)
+    run = search_table(cancer(100), settings)
+    assert pressed
+    assert run.stopped
+    assert run.stopped_by == ""
+    assert run.notes[-1] == search.CTRL_C_NOTE
+    assert run.model is not None

@@ -22,6 +22,7 @@ from pessimal.auditing import AuditReport
 from pessimal.auditing.clock import Clock
 from pessimal.auditing.text import rounded
 from pessimal.errors import LearntByHeartWarning
+from pessimal.interrupts import ended_by_interrupts, noted_interrupts
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.losses import find_loss
 from pessimal.model_selection import PessimisticSearchCV
@@ -42,6 +43,7 @@ from pessimal.workflows.model import Fact, Label, TunedModel
 from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 from pessimal.workflows.overrun import overrun_notes
 from pessimal.workflows.tune import (
+    CTRL_C_NOTE,
     SECONDS_AFTER_INTERRUPTION,
     TUNING_SHARE,
     Comparison,
@@ -123,6 +125,8 @@ class SearchRun:
         What was done with rows and columns, and what the search warned of.
     cells : pandas.DataFrame
         The columns of the table, for a page that shows rows of it.
+    cut_short : bool
+        Whether Ctrl-C came, to the search or to what follows it.
     """
 
     settings: SearchSettings
@@ -139,6 +143,7 @@ class SearchRun:
     classes: tuple[Label, Label]
     notes: tuple[str, ...]
     cells: pd.DataFrame = field(repr=False)
+    cut_short: bool = False
 
     def to_html(self, path: str | Path, title: str = "your data") -> None:
         """Write a page for a person, in one file; `title` is what to call the table."""
@@ -153,8 +158,9 @@ class SearchRun:
 
     @property
     def stopped(self) -> bool:
-        """Whether a limit or Ctrl-C ended the search or the audit early."""
-        return bool(self.stopped_by) or (self.audit is not None and self.audit.stopped)
+        """Whether a limit or Ctrl-C cut something short."""
+        stopped = self.cut_short or bool(self.stopped_by)
+        return stopped or (self.audit is not None and self.audit.stopped)
 
     @property
     def guarantee(self) -> str:
@@ -203,6 +209,14 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
     >>> run.chosen.worst_found <= run.usual.worst_found, run.comparison.n_rows
     (True, 360)
     """
+    with noted_interrupts() as interrupts:
+        run = _tune(table, settings)
+    if not interrupts.pending:
+        return run
+    return replace(run, cut_short=True, notes=(*run.notes, CTRL_C_NOTE))
+
+
+def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     deadline = Deadline.after(settings.time_limit)
     kind = MODELS[settings.model]
     table = affordable(table, kind, settings.seed)
@@ -220,7 +234,8 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         report = _audit(final, tuning, testing, table, settings, left, stopped_by)
     candidates = _candidates(kind, search)
     usual = [c.loss for c in candidates]
-    comparison = compare(final, tuning, testing) if len(testing.y) else None
+    with ended_by_interrupts(deadline):  # it is quick, and all else is there
+        comparison = compare(final, tuning, testing) if len(testing.y) else None
     late = overrun_notes(
         deadline,
         settings.time_limit,
@@ -250,7 +265,10 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         ),
         cells=table.columns,
     )
-    return replace(run, model=_model(run, final, table, encoder)) if kind.linear else run
+    if not kind.linear:
+        return run
+    with ended_by_interrupts(deadline):
+        return replace(run, model=_model(run, final, table, encoder))
 
 
 def _search(
@@ -325,7 +343,7 @@ def _audit(
     try:
         return within(time_left)
     except KeyboardInterrupt:
-        return within(SECONDS_AFTER_INTERRUPTION)
+        return replace(within(SECONDS_AFTER_INTERRUPTION), stopped=True)
 
 
 def _candidates(kind: ModelKind, search: PessimisticSearchCV) -> tuple[Candidate, ...]:
