@@ -306,3 +306,25 @@ def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
     assert run.stopped_by == ""
     assert run.notes[-1] == search.CTRL_C_NOTE
     assert run.model is not None
+
+
+@pytest.mark.parametrize("json_or_not", [("--json",), ()])
+def test_ctrl_c_before_any_refit_leaves_the_worst_loss_unknown(
+    json_or_not: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = search._Score.__call__
+
+    def interrupted(score: search._Score, *arguments: Any) -> float:
+        if score.done == 1:
+            signal.raise_signal(signal.SIGINT)
+        return real(score, *arguments)
+
+    monkeypatch.setattr(search._Score, "__call__", interrupted)
+    options = ("--model", "forest", "--test-size", 0.9, "--time-limit", 1, *json_or_not)
+    ended = run_command("tune", "cancer", *options)
+    assert ended.code == 3
+    assert " nan" not in ended.out
+    if json_or_not:
+        assert json.loads(ended.out)["worst_loss"] is None
+    else:
+        assert "not known, for the search was stopped" in " ".join(ended.out.split())

@@ -86,7 +86,7 @@ class Candidate:
     loss : float
         Of the model that training gives; NaN where time ran out before it.
     worst_found : float
-        Of the worst model found that trains as well.
+        Of the worst model found that trains as well; NaN where none was looked for.
     worst_bound : float or None
         No model that trains as well has a larger one; None where nothing is proved.
     """
@@ -184,6 +184,8 @@ class SearchRun:
         where = f"mean over {self.folds} on the rows left out"
         about = f"Worst {self.loss_name} of a model that trains this well, {where}"
         found, bound = self.chosen.worst_found, self.chosen.worst_bound
+        if np.isnan(found):
+            return f"{about}: not known, for the search was stopped before it was looked for."
         if bound is None:
             return f"{about}: {found:.4f} was found, and nothing is proved."
         return f"{about}: in [{found:.4f}, {rounded(bound, 4, 1.0):.4f}], found and proved."
@@ -399,7 +401,7 @@ def facts(run: SearchRun) -> dict[str, Fact]:
         "n_folds": int(run.search.n_splits_),
         "loss": run.kind.loss,
         "mean_loss": chosen.loss,
-        "worst_loss": chosen.worst_found,
+        "worst_loss": None if np.isnan(chosen.worst_found) else chosen.worst_found,
         "worst_loss_bound": chosen.worst_bound,
         "usual_choice": run.usual.value,
         "stopped_by": run.stopped_by or None,
