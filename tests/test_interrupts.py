@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from pessimal.interrupts import deferred_interrupts
+from pessimal.interrupts import deferred_interrupts, ended_by_interrupts, noted_interrupts
+from pessimal.limits import NEVER
 
 
 def press_ctrl_c() -> None:
@@ -129,3 +130,44 @@ def test_a_block_that_could_not_clean_up_does_not_swallow_it(
         assert signal.getsignal(signal.SIGINT) is before
     finally:
         restore(signal.SIGINT, before)
+
+
+def test_whoever_notes_it_hears_of_one_that_was_taken_inside() -> None:
+    with noted_interrupts() as noted:
+        with ended_by_interrupts(NEVER) as deadline:
+            press_ctrl_c()
+            assert deadline.over
+        assert noted.pending
+
+
+def test_noting_it_holds_nothing_back() -> None:
+    done = []
+
+    def block() -> None:
+        with deferred_interrupts():
+            press_ctrl_c()
+            done.append(1)
+
+    with noted_interrupts() as noted:
+        with pytest.raises(KeyboardInterrupt):
+            press_ctrl_c()
+        with pytest.raises(KeyboardInterrupt):
+            block()
+        assert noted.pending
+    assert done == [1]
+
+
+def test_noting_it_inside_a_block_that_holds_it_back_leaves_it_to_that_block() -> None:
+    with deferred_interrupts() as outer:
+        with noted_interrupts() as noted:
+            press_ctrl_c()
+            assert noted.pending
+        with pytest.raises(KeyboardInterrupt):
+            outer.deliver()
+
+
+def test_nothing_is_noted_where_nothing_came() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with noted_interrupts() as noted:
+        assert not noted.pending
+    assert signal.getsignal(signal.SIGINT) is before

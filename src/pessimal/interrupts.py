@@ -44,16 +44,30 @@ class _Recorder:
     handler back. So a recorder whose block is gone steps aside.
     """
 
-    def __init__(self, block: Interrupts, previous: Callable[[int, FrameType | None], Any]) -> None:
+    def __init__(
+        self, block: Interrupts, previous: Callable[[int, FrameType | None], Any], holds: bool
+    ) -> None:
         self.block = weakref.ref(block)
         self.previous = previous
+        self.holds = holds
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        block = self.block()
-        if block is not None:
-            block.pending = True
-        if block is None or isinstance(self.previous, _Recorder):
-            self.previous(number, frame)
+        held = False
+        handler: Callable[[int, FrameType | None], Any] = self
+        while isinstance(handler, _Recorder):
+            block = handler.block()
+            if block is not None:
+                block.pending = True
+                held |= handler.holds
+            handler = handler.previous
+        if not held:
+            handler(number, frame)
+
+    @property
+    def held(self) -> bool:
+        """Whether this block, or one around it, holds Ctrl-C back."""
+        outer = isinstance(self.previous, _Recorder) and self.previous.held
+        return outer or (self.holds and self.block() is not None)
 
 
 @contextmanager
@@ -77,6 +91,33 @@ def deferred_interrupts() -> Iterator[Interrupts]:
     >>> done
     ['the whole block', 'then Ctrl-C']
     """
+    with _recorded(holds=True) as interrupts:
+        yield interrupts
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[Interrupts]:
+    """Note that Ctrl-C came, and hold nothing back.
+
+    What is called in the block may end at Ctrl-C with what it has by then, and keep that to itself.
+    Whoever has to tell of it, or to end as well, asks here.
+
+    Examples
+    --------
+    >>> with noted_interrupts() as interrupts:
+    ...     try:
+    ...         signal.raise_signal(signal.SIGINT)
+    ...     except KeyboardInterrupt:
+    ...         pass
+    ...     interrupts.pending
+    True
+    """
+    with _recorded(holds=False) as interrupts:
+        yield interrupts
+
+
+@contextmanager
+def _recorded(holds: bool) -> Iterator[Interrupts]:
     interrupts = Interrupts()
     previous = signal.getsignal(signal.SIGINT)
     while isinstance(previous, _Recorder) and previous.block() is None:
@@ -87,12 +128,13 @@ def deferred_interrupts() -> Iterator[Interrupts]:
         yield interrupts
         return
     assert callable(previous)
+    raises = holds and not (isinstance(previous, _Recorder) and previous.held)
     try:
-        signal.signal(signal.SIGINT, _Recorder(interrupts, previous))
+        signal.signal(signal.SIGINT, _Recorder(interrupts, previous, holds))
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, previous)
-        if not nested:
+        if raises:
             interrupts.deliver()
 
 

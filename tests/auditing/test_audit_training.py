@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pessimal import AuditReport, audit_estimator
 from pessimal.errors import InvalidInputError
+from pessimal.interrupts import ended_by_interrupts
+from pessimal.limits import NEVER
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
 from pessimal.report.audit_page import audit_sections, write_audit_page
 
@@ -382,3 +385,27 @@ def test_bars_span_every_score_only_where_models_reach_the_bounds() -> None:
     assert every == bool(report.reached.all())
     assert ("spans the scores of the models that were found" in text) == (not every)
     assert ("bounds that no model passes" in " ".join(report.notes)) == (not every)
+
+
+def test_ctrl_c_that_the_first_bounds_have_taken_ends_the_audit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = data(0)
+    model = LogisticRegression().fit(*rows[:2])
+    exact = audit_estimator(model, *rows, epsilons=())
+    real, calls = SmoothSet.score_range, 0
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        with ended_by_interrupts(NEVER):
+            signal.raise_signal(signal.SIGINT)
+            return real(*arguments, **options)
+
+    monkeypatch.setattr(SmoothSet, "score_range", interrupted)
+    report = audit_estimator(model, *rows, epsilons=())
+    assert calls == 1
+    assert report.stopped
+    assert any(note.startswith("Ctrl-C came before") for note in report.notes)
+    assert report.worst_loss.value <= exact.worst_loss.bound + SLACK
+    assert exact.worst_loss.value <= report.worst_loss.bound + SLACK

@@ -1,7 +1,9 @@
 """The program around the commands: help, version, start-up, other commands, broken pipes."""
 
 import errno
+import importlib
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -101,4 +103,39 @@ def test_ctrl_c_outside_of_a_command_is_said_in_one_line(monkeypatch: pytest.Mon
     monkeypatch.setattr("pessimal.cli.app.app", interrupted)
     ended = run_command("info")
     assert ended.code == 130
-    assert ended.err == "Error: interrupted before there was a result; nothing was written\n"
+    assert ended.err == "Error: interrupted before the end; no file is left half written\n"
+
+
+@pytest.mark.parametrize("by", ["pessimal.workflows.model.write_text", "pessimal.cli.tune.say"])
+def test_ctrl_c_while_a_result_is_written_loses_none_of_it(
+    by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    arguments = ("tune", "cancer", "--model", "ridge", "--test-size", 0.9)
+    left_alone = run_command(*arguments, "--out", tmp_path / "a.json")
+    press_ctrl_c_in(by, monkeypatch)
+    ended = run_command(*arguments, "--out", tmp_path / "b.json")
+    assert (left_alone.code, ended.code) == (0, 3)
+    assert "Error" not in ended.err
+    assert ended.out == left_alone.out.replace("a.json", "b.json")
+    assert (tmp_path / "b.json").read_bytes() == (tmp_path / "a.json").read_bytes()
+
+
+def test_ctrl_c_while_an_audit_is_said_loses_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("audit", "cancer", "--model", "ridge")
+    left_alone = run_command(*arguments)
+    press_ctrl_c_in("pessimal.cli.audit.say", monkeypatch)
+    ended = run_command(*arguments)
+    assert (left_alone.code, ended.code) == (0, 3)
+    assert ended.out == left_alone.out
+
+
+def press_ctrl_c_in(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come just before a function does its work."""
+    module, function = name.rsplit(".", 1)
+    real = getattr(importlib.import_module(module), function)
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        signal.raise_signal(signal.SIGINT)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(name, interrupted)

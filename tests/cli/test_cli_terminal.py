@@ -109,7 +109,7 @@ def test_ctrl_c_before_there_is_a_model_is_said_in_one_line(tmp_path: Path) -> N
         timeout=SECONDS,
     )
     assert ended.returncode == 130
-    assert ended.stderr == ("Error: interrupted before there was a result; nothing was written\n")
+    assert ended.stderr == ("Error: interrupted before the end; no file is left half written\n")
     assert list(tmp_path.iterdir()) == []
 
 

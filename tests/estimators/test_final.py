@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from oracles.boxes import least_training_loss
 from sklearn.exceptions import ConvergenceWarning
 from strategies import boxes, budgets, problems
 
-from pessimal.estimators.final import FINALS, centre, mean, refit
+from pessimal import PessimisticSVC
+from pessimal.estimators.final import FINALS, FinalModelWarning, centre, mean, refit
 from pessimal.limits import NEVER, Deadline
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, TuningProblem
@@ -85,7 +87,7 @@ def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPat
         return real(*arguments, **options)
 
     monkeypatch.setattr(BoxModels, "least", interrupted)
-    with pytest.warns(ConvergenceWarning, match="mean of . near-optimal models"):
+    with pytest.warns(FinalModelWarning, match="mean of 5 near-optimal models .* Ctrl-C came"):
         w, b = mean(problem, box, budget, seeded())
     assert in_near_optimal_set(problem, w, b, box, budget)
 
@@ -101,3 +103,24 @@ def test_a_final_model_that_time_was_too_short_for_says_so(
         w, b = FINALS[final](problem, np.ones(9), Budget(), seeded(), Deadline(1.0))
     assert (np.abs(w) <= 1.0).all()
     assert problem.train_loss(w, b) <= 1.0 + 1e-12  # as without weights
+
+
+def test_ctrl_c_before_the_final_model_is_trained_keeps_the_tuned_box(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = seeded().standard_normal((24, 2)), np.arange(24) % 2
+    left_alone = PessimisticSVC(final="refit", random_state=0).fit(X, y)
+    calls = 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            signal.raise_signal(signal.SIGINT)
+        return refit(*arguments)
+
+    monkeypatch.setitem(FINALS, "refit", interrupted)  # type: ignore[arg-type]
+    model = PessimisticSVC(final="refit", random_state=0).fit(X, y)
+    assert calls == 2
+    np.testing.assert_array_equal(model.box_, left_alone.box_)
+    np.testing.assert_allclose(model.coef_, left_alone.coef_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from pessimal.estimators.shared_box import tune_shared_box
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal import worst_case
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.solution import Status
 from pessimal.solve import solve_pessimistic
@@ -142,3 +144,22 @@ def test_ctrl_c_ends_the_run_with_a_valid_box(
     assert shared.lower_bound <= whole.value + 1e-6
     worst = [_worst(fold, shared.box) for fold in folds()]
     assert np.mean(worst) <= shared.value + 1e-6 < np.inf
+
+
+def test_ctrl_c_that_a_worst_case_has_taken_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = BoxSet._margin_ranges, 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(BoxSet, "_margin_ranges", interrupted)
+    shared = tune_shared_box(folds(), BUDGET)
+    assert shared.status is Status.INTERRUPTED
+    # The folds of the box that was being judged, and none of another.
+    assert calls <= 1 + len(folds())
+    monkeypatch.undo()
+    assert np.mean([_worst(fold, shared.box) for fold in folds()]) <= shared.value + 1e-6

@@ -38,10 +38,13 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_param_validation, parametrize_with_checks
 
 from pessimal import PessimisticSearchCV, near_optimal_set, worst_case_of
+from pessimal.interrupts import ended_by_interrupts
+from pessimal.limits import NEVER
 from pessimal.model_selection import search as module
 from pessimal.model_selection.evaluation import Evaluation
 from pessimal.model_selection.folds import Folds
 from pessimal.model_selection.worst import WorstCase
+from pessimal.near_optimal.smooth.smooth_set import SmoothSet
 
 GRID = {"C": [0.01, 0.1, 1.0, 10.0]}
 FEW: dict[str, Any] = {"cv": 2, "error_score": "raise", "node_limit": 2}
@@ -357,6 +360,30 @@ def test_ctrl_c_returns_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None
         search.fit(X, y)
     assert np.isnan(search.cv_results_["mean_worst_found"]).tolist() == [False, False, True, True]
     assert search.best_index_ in (0, 1)
+    assert search.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("call", [5, 13])  # while candidates are fitted, and while bounds sharpen
+def test_ctrl_c_that_a_near_optimal_set_has_taken_ends_the_search(
+    call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = drawn(15)
+    real, calls = SmoothSet.worst, 0
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        with ended_by_interrupts(NEVER):
+            if calls == call:
+                signal.raise_signal(signal.SIGINT)
+            return real(*arguments, **options)
+
+    monkeypatch.setattr(SmoothSet, "worst", interrupted)
+    search = PessimisticSearchCV(LogisticRegression(), GRID, cv=3, epsilon=0.3)
+    with pytest.warns(UserWarning, match="stopped by Ctrl-C"):
+        search.fit(X, y)
+    assert calls <= call + 1  # a fold is asked about twice at most
+    assert search.stopped_ == "Ctrl-C"
     assert search.predict(X).shape == y.shape
 
 

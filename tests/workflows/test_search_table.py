@@ -283,3 +283,48 @@ def test_a_file_that_names_another_kind_has_no_box(run: SearchRun, tmp_path: Pat
     ended = run_command("predict", tmp_path / "model.json", "cancer")
     assert ended.code == 2
     assert "kind is 'logistic', which has no box" in ended.err
+
+
+@pytest.mark.parametrize("step", ["compare", "enclosure_of", "audit_fitted"])
+def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, pressed = getattr(search, step), False
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal pressed
+        if not pressed:
+            pressed = True
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(search, step, interrupted)
+    settings = SearchSettings(model="ridge", test_size=0.8, time_limit=HOUR)
+    run = search_table(cancer(100), settings)
+    assert pressed
+    assert run.stopped
+    assert run.stopped_by == ""
+    assert run.notes[-1] == search.CTRL_C_NOTE
+    assert run.model is not None
+
+
+@pytest.mark.parametrize("json_or_not", [("--json",), ()])
+def test_ctrl_c_before_any_refit_leaves_the_worst_loss_unknown(
+    json_or_not: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = search._Score.__call__
+
+    def interrupted(score: search._Score, *arguments: Any) -> float:
+        if score.done == 1:
+            signal.raise_signal(signal.SIGINT)
+        return real(score, *arguments)
+
+    monkeypatch.setattr(search._Score, "__call__", interrupted)
+    options = ("--model", "forest", "--test-size", 0.9, "--time-limit", 1, *json_or_not)
+    ended = run_command("tune", "cancer", *options)
+    assert ended.code == 3
+    assert " nan" not in ended.out
+    if json_or_not:
+        assert json.loads(ended.out)["worst_loss"] is None
+    else:
+        assert "not known, for the search was stopped" in " ".join(ended.out.split())

@@ -1,14 +1,23 @@
 """Tuning on a table agrees with the estimators, the exact worst case and plain arithmetic."""
 
+import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from command import messy_table
+from command import messy_table, run_command
+from sklearn.linear_model import LogisticRegression
 
 from pessimal import audit, worst_case
+from pessimal.auditing.extremes import Extremes
 from pessimal.errors import InvalidInputError
+from pessimal.estimators.final import FINALS, mean
+from pessimal.estimators.svc import SplitClassifier
+from pessimal.limits import Deadline
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.solution import Status
 from pessimal.tabular import Labelled, Source, read_source, with_labels
 from pessimal.workflows import Settings, TuningRun, audit_table, tune, tune_table, words
@@ -96,6 +105,52 @@ def test_interrupting_the_audit_keeps_the_tuned_model(monkeypatch: pytest.Monkey
     assert 0.0 < limits[0] <= 50.0  # what tuning left
     assert limits[1:] == [tune.SECONDS_AFTER_INTERRUPTION]
     assert run.model.guarantee
+    assert run.stopped  # the first was; the second had time for everything
+
+
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        (BoxModels, "least"),  # first of all for the mean of models that predicts
+        (SplitClassifier, "near_optimal_set"),  # for the bounds on rows to come
+        (BoxSet, "enclosure"),
+        (tune, "compare"),
+        (LogisticRegression, "fit"),
+        (Extremes, "finish"),  # the audit has ended, and its report is not made yet
+    ],
+)
+def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
+    owner: Any, step: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real, pressed = getattr(owner, step), False
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        nonlocal pressed
+        if not pressed:
+            pressed = True
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(owner, step, interrupted)
+    out = tmp_path / "model.json"
+    ended = run_command("tune", "cancer", "--view", "optimistic", "--test-size", 0.92, "--out", out)
+    assert pressed
+    assert ended.code == 3
+    assert tune.CTRL_C_NOTE in " ".join(ended.out.split())
+    assert f"written to {out}" in ended.out.replace("\n", "")
+    assert out.exists()
+
+
+def test_a_final_model_that_time_cut_short_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*arguments: Any) -> Any:
+        return mean(*arguments[:-1], deadline=Deadline.after(-1.0))
+
+    monkeypatch.setitem(FINALS, "mean", short)  # type: ignore[arg-type]
+    run = tune_table(table(), Settings(view="optimistic", test_size=0.92))
+    assert run.solution.proved
+    assert run.stopped
+    told = "The final model is the mean of 1 near-optimal models instead of 60: there was no time"
+    assert any(note.startswith(told) for note in run.notes)
 
 
 def test_medians_come_from_the_tuning_rows_alone() -> None:

@@ -33,7 +33,7 @@ from pessimal.auditing.training import (
 )
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import fitted_best, require_fitted
-from pessimal.interrupts import deferred_interrupts
+from pessimal.interrupts import Interrupts, deferred_interrupts, noted_interrupts
 from pessimal.labels import two_classes
 from pessimal.limits import Deadline
 from pessimal.near_optimal import BoxSet, Extreme, Linear
@@ -241,8 +241,9 @@ def _training_notes(trained: Extreme) -> tuple[str, ...]:
 
 def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
     names, members, model = audited.names, audited.members, audited.reference
-    known = audited.extremes(grid)
-    ended = _refine(known, clock, errors=bool(names.classes))
+    with noted_interrupts() as interrupts:
+        known = audited.extremes(grid)
+    ended = _refine(known, clock, interrupts, errors=bool(names.classes))
     box = members.box if isinstance(members, BoxSet) else None
     least = members.trained.value
     if least <= OPTIMAL_GAP and any(grid):
@@ -351,8 +352,11 @@ class _Ended:
     notes: tuple[str, ...] = ()
 
 
-def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
-    """Improve what is known, the most important first, until all is known or time is up."""
+def _refine(known: Extremes, clock: Clock, before: Interrupts, errors: bool) -> _Ended:
+    """Improve what is known, the most important first, until all is known or time is up.
+
+    Nothing is improved if Ctrl-C came before.
+    """
     ended = _Ended()
     others = [k for k in range(len(known.sets)) if k != known.here]
     searches: list[Search] = [
@@ -373,6 +377,7 @@ def _refine(known: Extremes, clock: Clock, errors: bool) -> _Ended:
         searches = [search for search in searches if search[0].startswith("worst loss")]
     cause = "Time ran out"
     try:
+        before.deliver()
         with deferred_interrupts() as interrupts:
             clock.interrupts = interrupts
 

@@ -75,5 +75,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(str(error))
         return FAILED
     if code == INTERRUPTED:
-        complain("interrupted before there was a result; nothing was written")
+        complain("interrupted before the end; no file is left half written")
     return int(code or 0)

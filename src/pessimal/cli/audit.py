@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pessimal.cli import options
-from pessimal.cli.console import STOPPED, say, say_json
+from pessimal.cli.console import STOPPED, say, say_json, unbroken
 
 if TYPE_CHECKING:
     from pessimal.auditing import AuditReport
@@ -121,19 +121,22 @@ def audit(
         class_weight=class_weight,
         given=GivenSource(given) if given else None,
     )
-    if report is not None:
-        from pessimal.report.audit_page import write_audit_page
 
-        write_audit_page(audited, report, data, table.columns)
-    if json:
-        say_json(_content(audited))
-    else:
+    def give() -> None:
+        if report is not None:
+            from pessimal.report.audit_page import write_audit_page
+
+            write_audit_page(audited, report, data, table.columns)
+        if json:
+            say_json(_content(audited))
+            return
         for paragraph in audited.summary().split("\n"):
             say(paragraph)
         if report is not None:
             say()
             say(f"Report written to {report}.")
-    if audited.stopped:
+
+    if unbroken(give) or audited.stopped:
         raise typer.Exit(STOPPED)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 FAILED = 1  # part of the work; what there is is kept
@@ -42,6 +42,16 @@ def tell(text: str) -> None:
 def complain(message: str) -> None:
     """Print an error, in one line, to standard error."""
     tell(f"Error: {' '.join(message.split())}")
+
+
+def unbroken(give: Callable[[], None]) -> bool:
+    """Write and say a result to its end; return whether Ctrl-C came meanwhile."""
+    from pessimal.interrupts import deferred_interrupts
+
+    with deferred_interrupts() as interrupts:
+        give()
+        came, interrupts.pending = interrupts.pending, False
+    return came
 
 
 def say_table(title: str, rows: Sequence[Sequence[object]]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pessimal.cli import options
-from pessimal.cli.console import STOPPED, say, say_json, say_table
+from pessimal.cli.console import STOPPED, say, say_json, say_table, unbroken
 
 if TYPE_CHECKING:
     from pessimal.workflows import SearchRun, TunedModel, TuningRun
@@ -109,13 +109,7 @@ def tune(
     from pessimal.atomic import require_writable
     from pessimal.limits import AT_ONCE, Deadline
     from pessimal.tabular import read_source, with_labels
-    from pessimal.workflows import (
-        SearchSettings,
-        Settings,
-        search_table,
-        tune_table,
-        write_model,
-    )
+    from pessimal.workflows import SearchSettings, Settings, search_table, tune_table
 
     deadline = Deadline.after(time_limit)
     of_the_box = {"view": view, "inner": inner, "groups": groups, "delta": delta}
@@ -136,6 +130,14 @@ def tune(
     else:
         settings = SearchSettings(model=model, class_weight=class_weight, **given)
         answer = _of_search(search_table(table, settings), data)
+    if unbroken(partial(_give, answer, out, report, json)) or answer.stopped:
+        raise typer.Exit(STOPPED)
+
+
+def _give(answer: _Answer, out: Path | None, report: Path | None, json: bool) -> None:
+    """Write the files that are asked for, and say what was found."""
+    from pessimal.workflows import write_model
+
     if out is not None and answer.model is not None:
         write_model(answer.model, out)
     if report is not None:
@@ -143,15 +145,13 @@ def tune(
     if json:
         files = {"model_file": str(out) if out else None, "report": str(report) if report else None}
         say_json({**answer.content, **files})
-    else:
-        answer.say()
-        say()
-        if answer.model is not None:
-            say(f"Model written to {out}." if out else "Add --out model.json to keep the model.")
-        if report:
-            say(f"Report written to {report}.")
-    if answer.stopped:
-        raise typer.Exit(STOPPED)
+        return
+    answer.say()
+    say()
+    if answer.model is not None:
+        say(f"Model written to {out}." if out else "Add --out model.json to keep the model.")
+    if report:
+        say(f"Report written to {report}.")
 
 
 def _require_options_of(model: str, given: dict[str, Any], out: Path | None) -> None:

@@ -302,14 +302,19 @@ class BoxClassifier(RangePredictor, ClassifierMixin, BaseEstimator):  # type: ig
     def _set_final(
         self, rows: Rows, random: np.random.RandomState, deadline: Deadline, status: Status
     ) -> None:
-        """Train on all rows in the tuned box; soon, if Ctrl-C has ended the search."""
+        """Train on all rows in the tuned box; soon, if Ctrl-C has ended the search or this."""
         if status is Status.INTERRUPTED:
             deadline = Deadline.after(LATE_SECONDS)
         every = np.ones(len(rows.y), dtype=np.bool_)
         problem = self._problem(rows, every, every)
         train = FINALS[self.final]
         deadline = deadline.not_within(LATE_SECONDS)
-        self._set_model(*train(problem, self.box_, self._budget(), random, deadline))
+        try:
+            model = train(problem, self.box_, self._budget(), random, deadline)
+        except KeyboardInterrupt:  # the box was found, so what predicts in it is found soon
+            deadline = Deadline.after(LATE_SECONDS)
+            model = train(problem, self.box_, self._budget(), random, deadline)
+        self._set_model(*model)
 
     def _set_model(self, w: Vector, b: float) -> None:
         coef, intercept = self._scaling.in_user_units(w, b)

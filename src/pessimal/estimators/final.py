@@ -6,14 +6,14 @@ Tuning ends with a box; T ∪ V then trains in it. With Ψ the near-optimal set 
 - `mean`: the average of vertices of Ψ reached in random directions, which lies inside Ψ;
 - `centre`: the centre of a large ball inside Ψ.
 
-Where time is too short for that it is the model trained by then, and a warning says so.
+Where time is too short for that, or Ctrl-C comes, it is the model trained by then, and a warning
+says so.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -34,6 +34,17 @@ N_DIRECTIONS = 60
 """Vertices averaged by `mean`; more change little."""
 
 
+NO_TIME, CTRL_C = "there was no time for more", "Ctrl-C came"
+
+
+class FinalModelWarning(ConvergenceWarning):  # type: ignore[misc]
+    """The final model was cut short; `what` says what it is instead, and why."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}, so {remedy}.")
+        self.what = what
+
+
 def refit(
     problem: TuningProblem,
     box: Vector,
@@ -45,7 +56,7 @@ def refit(
     trained = BoxModels(problem, box).least_loss(deadline)
     if not trained.optimal:
         loss = f"{trained.value:.6g}, the least being at least {trained.lower_bound:.6g}"
-        _warn(f"has a training loss of {loss}", "raise time_limit")
+        _warn(f"has a training loss of {loss}", remedy="raise time_limit")
     return trained.w, trained.b
 
 
@@ -62,16 +73,20 @@ def mean(
     """
     members = BoxSet(problem, box, budget, deadline=deadline)
     vertices: list[Vector] = []
-    with suppress(KeyboardInterrupt):
+    cause = NO_TIME
+    try:
         for direction in random.standard_normal((N_DIRECTIONS, len(box) + 1)):
             if deadline.over:
                 break
             u, _ = members.models.least(direction, deadline=deadline)
             if u is not None:
                 vertices.append(u)
+    except KeyboardInterrupt:
+        cause = CTRL_C
     vertices = vertices or [_trained(members)]
     if len(vertices) < N_DIRECTIONS:
-        _warn(f"is the mean of {len(vertices)} near-optimal models instead of {N_DIRECTIONS}")
+        what = f"is the mean of {len(vertices)} near-optimal models instead of {N_DIRECTIONS}"
+        _warn(what, cause)
     u = np.mean(vertices, axis=0)
     return u[:-1], float(u[-1])
 
@@ -121,12 +136,11 @@ def _trained(members: BoxSet) -> Vector:
     return np.append(members.trained.coef, -members.trained.intercept)
 
 
-def _warn(what: str, remedy: str = "raise time_limit, or pass final='refit'") -> None:
-    warnings.warn(
-        f"The final model {what}: there was no time for more, so {remedy}.",
-        ConvergenceWarning,
-        stacklevel=6,  # whoever called fit
-    )
+def _warn(
+    what: str, cause: str = NO_TIME, remedy: str = "raise time_limit, or pass final='refit'"
+) -> None:
+    warning = FinalModelWarning(f"The final model {what}: {cause}", remedy)
+    warnings.warn(warning, stacklevel=6)  # whoever called fit
 
 
 FINALS: Mapping[str, Final] = {"refit": refit, "mean": mean, "centre": centre}

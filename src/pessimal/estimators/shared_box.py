@@ -26,6 +26,7 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from pessimal.flip import flip_mask
+from pessimal.interrupts import Interrupts, noted_interrupts
 from pessimal.limits import AT_ONCE, Deadline, Limits
 from pessimal.losses import HINGE
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
@@ -119,10 +120,12 @@ def tune_shared_box(
     """
     most = np.inf if max_boxes is None else max_boxes
     n_workers = effective_n_jobs(n_jobs)
-    with Parallel(n_jobs=n_jobs) as workers:
-        run = _Run(folds, budget, Deadline.after(time_limit), most, workers, n_workers, tell)
+    with Parallel(n_jobs=n_jobs) as workers, noted_interrupts() as interrupts:
+        deadline = Deadline.after(time_limit)
+        run = _Run(folds, budget, deadline, most, workers, n_workers, tell, interrupts)
         try:
             status = run.search(flip, node_limit, seed)
+            interrupts.deliver()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
     return SharedBox(
@@ -159,6 +162,7 @@ class _Run:
     workers: Parallel
     n_workers: int
     tell: Callable[[str], None] | None
+    interrupts: Interrupts
     started: float = field(default_factory=time.perf_counter)
     best: _Judged = field(init=False)
     lower_bound: float = 0.0
@@ -230,6 +234,7 @@ class _Run:
                 delayed(_judge)(self.folds, self.budget, box, cutoff, limit) for box in batch
             )
             self.judged += len(batch)
+            self.interrupts.deliver()  # a worst case ends at Ctrl-C with a bound, and says nothing
             for box, values in zip(batch, answers, strict=True):
                 if values is not None and values.mean() < self.best.value - CUTOFF:
                     self.best = _Judged(box, values)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.parallel import delayed
 
+from pessimal.interrupts import Interrupts, noted_interrupts
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.model_selection.choice import simplicity, slack
 from pessimal.model_selection.folds import Folds, Worst
@@ -78,8 +79,10 @@ class Evaluation:
         places = [(c, k) for c in range(first, total) for k in range(self.n_splits)]
         slowest = 0.0
 
-        def tasks() -> Iterator[Any]:
+        def tasks(interrupts: Interrupts) -> Iterator[Any]:
             for c, k in places:
+                if interrupts.pending:  # a set that ended at Ctrl-C has an answer like any other
+                    return
                 # What would end too late is not begun.
                 if (c, k) > (0, 0) and self.deadline.left < slowest:
                     self.stopped = self.stopped or "time_limit"
@@ -87,11 +90,17 @@ class Evaluation:
                 yield delayed(self.folds.evaluate)(self.candidates[c], k, (c, total), of_range)
 
         try:
-            for place, (outcome, found) in zip(places, self.parallel(tasks()), strict=False):
-                self.outcomes.append(outcome)
-                self.worst.set(*place, found)
-                self.ends[place] = found.end
-                slowest = max(slowest, found.seconds)
+            with noted_interrupts() as interrupts:
+                # No name for the results: `zip` leaves them before their end, and while something
+                # refers to them there can be no others.
+                for place, (outcome, found) in zip(
+                    places, self.parallel(tasks(interrupts)), strict=False
+                ):
+                    self.outcomes.append(outcome)
+                    self.worst.set(*place, found)
+                    self.ends[place] = found.end
+                    slowest = max(slowest, found.seconds)
+                interrupts.deliver()
         except KeyboardInterrupt:
             if not self.outcomes:
                 raise
@@ -181,8 +190,10 @@ class Evaluation:
             return
         begun: deque[tuple[int, int]] = deque()
 
-        def tasks() -> Iterator[Any]:
+        def tasks(interrupts: Interrupts) -> Iterator[Any]:
             for number, (c, k) in enumerate(places):
+                if interrupts.pending:
+                    return
                 if is_out(c):
                     continue
                 if self.deadline.over and c not in always:
@@ -192,15 +203,17 @@ class Evaluation:
                 yield delayed(self.folds.worst)(self.candidates[c], k, seconds(number))
 
         try:
-            for found in self.parallel(tasks()):
-                c, k = begun.popleft()
-                if not is_out(c):
-                    self.worst.set(c, k, found)
-                    self.worst.sharp[c, k] = True
-                    if found.hopeless:
-                        self.hopeless.add(c)
-                    if found.cut:
-                        self.stopped = self.stopped or "time_limit"
+            with noted_interrupts() as interrupts:
+                for found in self.parallel(tasks(interrupts)):
+                    c, k = begun.popleft()
+                    if not is_out(c):
+                        self.worst.set(c, k, found)
+                        self.worst.sharp[c, k] = True
+                        if found.hopeless:
+                            self.hopeless.add(c)
+                        if found.cut:
+                            self.stopped = self.stopped or "time_limit"
+                interrupts.deliver()
         except KeyboardInterrupt:
             self.stopped = "Ctrl-C"
 

@@ -40,7 +40,7 @@ class Found:
     looked : bool
         Whether equally good models were looked for; otherwise `found` is that of the fit itself.
     cut : bool
-        Whether time cut the search for refits.
+        Whether time cut the search short.
     hopeless : bool
         Whether the bound stays so far from what was found that it will decide nothing.
     end : End, optional
@@ -202,9 +202,11 @@ class Folds:
                 return replace(found, cut=deadline.over)
             ask = partial(members.worst, X_test, y_test, task.loss, time_limit=deadline)
             worst = ask(node_limit=1)
-            if worst.upper_bound - worst.value > HOPELESS * abs(worst.value):
-                return replace(self._scored(worst, members), hopeless=True)
-            return self._scored(worst if worst.proved else ask(node_limit=task.node_limit), members)
+            hopeless = worst.upper_bound - worst.value > HOPELESS * abs(worst.value)
+            if not (hopeless or worst.proved):
+                worst = ask(node_limit=task.node_limit)
+            cut = deadline.over and not worst.proved
+            return replace(self._scored(worst, members), hopeless=hopeless, cut=cut)
 
         return self._on(parameters, split, full)
 

@@ -22,6 +22,7 @@ from pessimal.auditing import AuditReport
 from pessimal.auditing.clock import Clock
 from pessimal.auditing.text import rounded
 from pessimal.errors import LearntByHeartWarning
+from pessimal.interrupts import ended_by_interrupts, noted_interrupts
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.losses import find_loss
 from pessimal.model_selection import PessimisticSearchCV
@@ -42,6 +43,7 @@ from pessimal.workflows.model import Fact, Label, TunedModel
 from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 from pessimal.workflows.overrun import overrun_notes
 from pessimal.workflows.tune import (
+    CTRL_C_NOTE,
     SECONDS_AFTER_INTERRUPTION,
     TUNING_SHARE,
     Comparison,
@@ -84,7 +86,7 @@ class Candidate:
     loss : float
         Of the model that training gives; NaN where time ran out before it.
     worst_found : float
-        Of the worst model found that trains as well.
+        Of the worst model found that trains as well; NaN where none was looked for.
     worst_bound : float or None
         No model that trains as well has a larger one; None where nothing is proved.
     """
@@ -123,6 +125,8 @@ class SearchRun:
         What was done with rows and columns, and what the search warned of.
     cells : pandas.DataFrame
         The columns of the table, for a page that shows rows of it.
+    cut_short : bool
+        Whether Ctrl-C came, to the search or to what follows it.
     """
 
     settings: SearchSettings
@@ -139,6 +143,7 @@ class SearchRun:
     classes: tuple[Label, Label]
     notes: tuple[str, ...]
     cells: pd.DataFrame = field(repr=False)
+    cut_short: bool = False
 
     def to_html(self, path: str | Path, title: str = "your data") -> None:
         """Write a page for a person, in one file; `title` is what to call the table."""
@@ -153,8 +158,9 @@ class SearchRun:
 
     @property
     def stopped(self) -> bool:
-        """Whether a limit or Ctrl-C ended the search or the audit early."""
-        return bool(self.stopped_by) or (self.audit is not None and self.audit.stopped)
+        """Whether a limit or Ctrl-C cut something short."""
+        stopped = self.cut_short or bool(self.stopped_by)
+        return stopped or (self.audit is not None and self.audit.stopped)
 
     @property
     def guarantee(self) -> str:
@@ -178,6 +184,8 @@ class SearchRun:
         where = f"mean over {self.folds} on the rows left out"
         about = f"Worst {self.loss_name} of a model that trains this well, {where}"
         found, bound = self.chosen.worst_found, self.chosen.worst_bound
+        if np.isnan(found):
+            return f"{about}: not known, for the search was stopped before it was looked for."
         if bound is None:
             return f"{about}: {found:.4f} was found, and nothing is proved."
         return f"{about}: in [{found:.4f}, {rounded(bound, 4, 1.0):.4f}], found and proved."
@@ -203,6 +211,14 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
     >>> run.chosen.worst_found <= run.usual.worst_found, run.comparison.n_rows
     (True, 360)
     """
+    with noted_interrupts() as interrupts:
+        run = _tune(table, settings)
+    if not interrupts.pending:
+        return run
+    return replace(run, cut_short=True, notes=(*run.notes, CTRL_C_NOTE))
+
+
+def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     deadline = Deadline.after(settings.time_limit)
     kind = MODELS[settings.model]
     table = affordable(table, kind, settings.seed)
@@ -220,7 +236,8 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         report = _audit(final, tuning, testing, table, settings, left, stopped_by)
     candidates = _candidates(kind, search)
     usual = [c.loss for c in candidates]
-    comparison = compare(final, tuning, testing) if len(testing.y) else None
+    with ended_by_interrupts(deadline):  # it is quick, and all else is there
+        comparison = compare(final, tuning, testing) if len(testing.y) else None
     late = overrun_notes(
         deadline,
         settings.time_limit,
@@ -250,7 +267,10 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
         ),
         cells=table.columns,
     )
-    return replace(run, model=_model(run, final, table, encoder)) if kind.linear else run
+    if not kind.linear:
+        return run
+    with ended_by_interrupts(deadline):
+        return replace(run, model=_model(run, final, table, encoder))
 
 
 def _search(
@@ -325,7 +345,7 @@ def _audit(
     try:
         return within(time_left)
     except KeyboardInterrupt:
-        return within(SECONDS_AFTER_INTERRUPTION)
+        return replace(within(SECONDS_AFTER_INTERRUPTION), stopped=True)
 
 
 def _candidates(kind: ModelKind, search: PessimisticSearchCV) -> tuple[Candidate, ...]:
@@ -381,7 +401,7 @@ def facts(run: SearchRun) -> dict[str, Fact]:
         "n_folds": int(run.search.n_splits_),
         "loss": run.kind.loss,
         "mean_loss": chosen.loss,
-        "worst_loss": chosen.worst_found,
+        "worst_loss": None if np.isnan(chosen.worst_found) else chosen.worst_found,
         "worst_loss_bound": chosen.worst_bound,
         "usual_choice": run.usual.value,
         "stopped_by": run.stopped_by or None,

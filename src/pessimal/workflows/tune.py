@@ -8,7 +8,7 @@ stands beside logistic regression on the held-out rows, which neither of them ha
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
+from pessimal.estimators.final import FinalModelWarning
+from pessimal.interrupts import ended_by_interrupts, noted_interrupts
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
@@ -52,6 +54,7 @@ TUNING_SHARE = 2.0 / 3.0
 SECONDS_AFTER_INTERRUPTION = 5.0
 """Whoever presses Ctrl-C waits no longer than this for the audit of what was found."""
 
+CTRL_C_NOTE = "Ctrl-C came before the end: what it cut short is kept as far as it went."
 
 ENCLOSURE_SECONDS = 0.5
 """For what bounds equally good models of new rows, when time is up."""
@@ -155,6 +158,8 @@ class TuningRun:
         What was done with rows and columns.
     cells : pandas.DataFrame
         The columns of the table, for a page that shows rows of it.
+    cut_short : bool
+        Whether time cut the final model short, or Ctrl-C came at all.
     """
 
     model: TunedModel
@@ -165,6 +170,7 @@ class TuningRun:
     comparison: Comparison | None
     notes: tuple[str, ...]
     cells: pd.DataFrame = field(repr=False)
+    cut_short: bool = False
 
     def to_html(self, path: str | Path, title: str = "your data") -> None:
         """Write a page for a person, in one file; `title` is what to call the table."""
@@ -179,8 +185,8 @@ class TuningRun:
 
     @property
     def stopped(self) -> bool:
-        """Whether a limit or Ctrl-C ended the search or the audit early."""
-        return self.audit.stopped or self.solution.status in _STOPPED
+        """Whether a limit or Ctrl-C cut something short."""
+        return self.cut_short or self.audit.stopped or self.solution.status in _STOPPED
 
 
 def tune_table(table: Labelled, settings: Settings) -> TuningRun:
@@ -202,13 +208,21 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
     >>> run.solution.proved, run.stopped, run.comparison.n_rows
     (True, False, 414)
     """
+    with noted_interrupts() as interrupts:
+        run = _tune(table, settings)
+    if not interrupts.pending:
+        return run
+    return replace(run, cut_short=True, notes=(*run.notes, CTRL_C_NOTE))
+
+
+def _tune(table: Labelled, settings: Settings) -> TuningRun:
     deadline = Deadline.after(settings.time_limit)
     kept, held = draw_rows(table, settings.test_size, settings.seed)
     encoder = make_column_encoder(table.columns.iloc[kept], settings.missing, settings.text)
     tuning = complete_rows(table, kept, encoder, "tune on")
     testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
-    estimator = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
+    estimator, shortened = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
     report = _audit(estimator, tuning, table, settings, max(deadline.left, AT_ONCE))
     model = TunedModel(
         target=table.target,
@@ -221,7 +235,8 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
         facts=_facts(settings, estimator.result_, report),
         equally_good=_enclosure(estimator, deadline),
     )
-    comparison = compare(estimator, tuning, testing) if len(testing.y) else None
+    with ended_by_interrupts(deadline):  # it is quick, and all else is there
+        comparison = compare(estimator, tuning, testing) if len(testing.y) else None
     always = "a first training of the box, the final model, its audit and the baseline"
     late = overrun_notes(deadline, settings.time_limit, always)
     return TuningRun(
@@ -231,12 +246,14 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
         solution=estimator.result_,
         audit=report,
         comparison=comparison,
-        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *late),
+        notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *shortened, *late),
         cells=table.columns,
+        cut_short=bool(shortened),
     )
 
 
-def _fit(rows: CompleteRows, settings: Settings, seconds: float) -> Any:
+def _fit(rows: CompleteRows, settings: Settings, seconds: float) -> tuple[Any, tuple[str, ...]]:
+    """Tune and train; return the estimator, and a note if its final model was cut short."""
     shared: dict[str, Any] = {
         "epsilon": settings.epsilon,
         "delta": settings.delta,
@@ -248,10 +265,15 @@ def _fit(rows: CompleteRows, settings: Settings, seconds: float) -> Any:
         estimator = OptimisticSVC(**shared)
     else:
         estimator = PessimisticSVC(inner=settings.inner, groups=settings.groups, **shared)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught:
         # What was not proved is in the result, and is said with it.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator.fit(rows.X, rows.y)
+        warnings.simplefilter("always", ConvergenceWarning)
+        estimator.fit(rows.X, rows.y)
+    for w in caught:
+        if not issubclass(w.category, ConvergenceWarning):
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    told = [w.message for w in caught if isinstance(w.message, FinalModelWarning)]
+    return estimator, tuple(f"{warning.what}." for warning in told)
 
 
 def _audit(
@@ -281,17 +303,23 @@ def _audit(
     try:
         return within(time_left)
     except KeyboardInterrupt:
-        return within(SECONDS_AFTER_INTERRUPTION)
+        return replace(within(SECONDS_AFTER_INTERRUPTION), stopped=True)
 
 
 def _enclosure(estimator: Any, deadline: Deadline) -> BoxEnclosure | None:
-    """Bound the models of the tuned box that train well on all rows; soon, if time is up."""
+    """Bound the models of the tuned box that train well on all rows; soon, if time is up.
+
+    After Ctrl-C there are no bounds.
+    """
     scale = np.where(estimator._scaling.varies, estimator.scale_, 0.0)
     if len(scale) > MOST_FEATURES:
         return None
     until = deadline.not_within(ENCLOSURE_SECONDS)
-    members: BoxSet = estimator.near_optimal_set().inner
-    return members.enclosure(estimator.mean_, scale, time_limit=until)
+    try:
+        members: BoxSet = estimator.near_optimal_set().inner
+        return members.enclosure(estimator.mean_, scale, time_limit=until)
+    except KeyboardInterrupt:
+        return None
 
 
 def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) -> dict[str, Fact]:
