@@ -258,7 +258,7 @@ def test_a_model_that_says_the_same_of_every_row_is_called_so() -> None:
     run = search_table(with_labels(Source("noise", frame), "y"), settings)
     assert search_words.majority(run) == [
         "To say the more frequent class of every row is right on 25 of 30.",
-        "The tuned model says no of each of these rows.",
+        "The tuned model says no of each of these rows: it is a constant.",
     ]
     assert run.comparison is not None
     assert run.comparison.n_right == 25

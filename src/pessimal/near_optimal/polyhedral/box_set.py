@@ -168,15 +168,11 @@ class BoxSet(NearOptimalSet):
         return self.best_on(self._judging(X, y), find_loss(loss or HINGE), deadline)
 
     def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
-        """Find the range of the score of each row: two linear programs each, solved once.
-
-        The models are those that were met now; of rows asked for before there are none.
-        """
+        """Find the range of the score of each row: two linear programs each, solved once."""
         deadline = Deadline.read(time_limit)
         points = feature_rows("X", X, self.problem.n_features)
-        n_before = len(self._ranges.members)
         low, high, exact = self._ranges.find(points, deadline)
-        ends = self._ranges.members[n_before:]
+        ends = self._ranges.ends(points)
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
 
     def enclosure(

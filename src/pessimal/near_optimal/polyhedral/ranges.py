@@ -37,11 +37,6 @@ class ScoreRanges:
         The set in HiGHS, which is asked where the simplex of this package fails.
     inner : ndarray of shape (p + 1,)
         A member ``(w, b)``, best far inside.
-
-    Attributes
-    ----------
-    members : list of ndarray of shape (p + 1,)
-        Models at the ends of the ranges found so far.
     """
 
     def __init__(
@@ -57,8 +52,12 @@ class ScoreRanges:
         unit = problem.loss_unit(self._limit)
         box = balanced.factor * self._box
         self._program.move_to(box, self._limit, unit, self._factor * inner)
-        self.members: list[Vector] = []
-        self._known: dict[bytes, tuple[float, float, bool]] = {}
+        self._known: dict[bytes, tuple[float, float, list[Vector]]] = {}
+
+    @property
+    def members(self) -> list[Vector]:
+        """Models at the ends of the ranges found so far."""
+        return [u for _, _, ends in self._known.values() for u in ends]
 
     def find(self, points: Matrix, deadline: Deadline) -> tuple[Vector, Vector, Mask]:
         """Return ranges of the scores of points, and which of them are exact.
@@ -73,9 +72,13 @@ class ScoreRanges:
             least, most, ends = self._range(rows[k : k + 1], deadline)
             low[k], high[k] = max(low[k], least), min(high[k], most)
             exact[k] = len(ends) > 0
-            self.members += ends
-            self._known[points[k].tobytes()] = float(low[k]), float(high[k]), bool(exact[k])
+            self._known[points[k].tobytes()] = float(low[k]), float(high[k]), ends
         return low, high, exact
+
+    def ends(self, points: Matrix) -> list[Vector]:
+        """Return the models at the ends of the ranges of points that are exact."""
+        distinct = dict.fromkeys(point.tobytes() for point in points)
+        return [u for point in distinct if point in self._known for u in self._known[point][2]]
 
     def known(self, points: Matrix) -> tuple[Vector, Vector, Mask]:
         """Return what is known of the ranges by now, coarse where nothing was found."""
@@ -86,7 +89,7 @@ class ScoreRanges:
             known = self._known.get(point.tobytes())
             if known is not None:
                 low[k], high[k] = max(low[k], known[0]), min(high[k], known[1])
-                exact[k] = known[2]
+                exact[k] = len(known[2]) > 0
         return low, high, exact
 
     def _range(self, row: Matrix, deadline: Deadline) -> tuple[float, float, list[Vector]]:
