@@ -390,9 +390,9 @@ def test_bars_span_every_score_only_where_models_reach_the_bounds() -> None:
 def test_ctrl_c_that_the_first_bounds_have_taken_ends_the_audit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = data(0)
-    model = LogisticRegression().fit(*rows[:2])
-    exact = audit_estimator(model, *rows, epsilons=())
+    X, y, X_val, y_val = data(0)
+    model = LogisticRegression().fit(X, y)
+    exact = audit_estimator(model, X, y, X_val, y_val, epsilons=())
     real, calls = SmoothSet.score_range, 0
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
@@ -403,7 +403,7 @@ def test_ctrl_c_that_the_first_bounds_have_taken_ends_the_audit(
             return real(*arguments, **options)
 
     monkeypatch.setattr(SmoothSet, "score_range", interrupted)
-    report = audit_estimator(model, *rows, epsilons=())
+    report = audit_estimator(model, X, y, X_val, y_val, epsilons=())
     assert calls == 1
     assert report.stopped
     assert any(note.startswith("Ctrl-C came before") for note in report.notes)

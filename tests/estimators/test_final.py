@@ -119,7 +119,7 @@ def test_ctrl_c_before_the_final_model_is_trained_keeps_the_tuned_box(
             signal.raise_signal(signal.SIGINT)
         return refit(*arguments)
 
-    monkeypatch.setitem(FINALS, "refit", interrupted)  # type: ignore[arg-type]
+    monkeypatch.setitem(FINALS, "refit", interrupted)
     model = PessimisticSVC(final="refit", random_state=0).fit(X, y)
     assert calls == 2
     np.testing.assert_array_equal(model.box_, left_alone.box_)

@@ -33,6 +33,7 @@ from pessimal.workflows import (
 )
 from pessimal.workflows import audit as audit_workflow
 from pessimal.workflows.models import MODELS
+from pessimal.workflows.tune import CTRL_C_NOTE
 
 HOUR = 3600.0
 
@@ -304,7 +305,7 @@ def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
     assert pressed
     assert run.stopped
     assert run.stopped_by == ""
-    assert run.notes[-1] == search.CTRL_C_NOTE
+    assert run.notes[-1] == CTRL_C_NOTE
     assert run.model is not None
 
 

@@ -142,10 +142,10 @@ def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
 
 
 def test_a_final_model_that_time_cut_short_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def short(*arguments: Any) -> Any:
-        return mean(*arguments[:-1], deadline=Deadline.after(-1.0))
+    def short(problem: Any, box: Any, budget: Any, random: Any, _deadline: Deadline) -> Any:
+        return mean(problem, box, budget, random, Deadline.after(-1.0))
 
-    monkeypatch.setitem(FINALS, "mean", short)  # type: ignore[arg-type]
+    monkeypatch.setitem(FINALS, "mean", short)
     run = tune_table(table(), Settings(view="optimistic", test_size=0.92))
     assert run.solution.proved
     assert run.stopped
