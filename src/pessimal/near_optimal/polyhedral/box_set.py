@@ -170,13 +170,15 @@ class BoxSet(NearOptimalSet):
     def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Find the range of the score of each row: two linear programs each, solved once.
 
-        The models are those that were met now; of rows asked for before there are none.
+        The models are those that were met now; with a row asked for before, all met so far, for
+        those at its ends are among them.
         """
         deadline = Deadline.read(time_limit)
         points = feature_rows("X", X, self.problem.n_features)
-        n_before = len(self._ranges.members)
+        *_, asked = self._ranges.known(points)
+        first = 0 if asked.any() else len(self._ranges.members)
         low, high, exact = self._ranges.find(points, deadline)
-        ends = self._ranges.members[n_before:]
+        ends = self._ranges.members[first:]
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
 
     def enclosure(
