@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
+from typing import Any
+
+import cvxpy
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from pessimal.errors import InvalidInputError
 from pessimal.near_optimal import BoxSet, NearOptimalSet, near_optimal_set
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.problem import Budget
+
+cp: Any = cvxpy
 
 Data = tuple[NDArray[np.float64], NDArray[np.str_]]
 
@@ -111,6 +115,17 @@ def test_found_ends_of_a_box_are_those_of_linear_programs() -> None:
     assert said.high[0] == pytest.approx(ends[1], abs=1e-6)
     assert said.found_low[0] == pytest.approx(ends[0], abs=1e-6)
     assert said.found_high[0] == pytest.approx(ends[1], abs=1e-6)
+
+
+def test_a_box_says_the_same_of_rows_it_was_asked_before() -> None:
+    X, y = tumours()
+    members, rows = box_set(X[:60], y[:60]), X[60:70]
+    first = members.predict_range(rows)
+    members.predict_range(rows[:3])
+    for again in (members.predict_range(rows), members.agreement(rows)):
+        assert again.agreement.tolist() == first.agreement.tolist()
+        np.testing.assert_allclose(again.found_low, first.found_low)
+        np.testing.assert_allclose(again.found_high, first.found_high)
 
 
 def test_probabilities_are_scores_through_the_logistic_link() -> None:
