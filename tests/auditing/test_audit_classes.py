@@ -134,3 +134,4 @@ def test_points_that_no_model_can_score_are_said_to_be_left_uncounted() -> None:
     assert model.predict(rows[-2:]).tolist() == ["benign"] * 2
     assert any("gives 2 of 82 validation points a score of 0" in note for note in report.notes)
     assert any("not in the worst case" in note for note in report.notes)
+    assert "wrong (not counting 2 that every one of them scores 0) on your" in report.guarantee

@@ -280,6 +280,9 @@ class AuditReport:
             )
         loss = rounded(self.worst_loss.bound, 4, 1.0)
         wrong = f" and {self.worst_error.bound * n:.0f} of {n} points wrong" if self.classes else ""
+        at_zero = int(((self.score_low >= -STRICT) & (self.score_high <= STRICT)).sum())
+        if wrong and at_zero:
+            wrong += f" (not counting {at_zero} that every one of them scores 0)"
         return (
             f"No model that trains this well does worse than a mean {self.loss} loss of {loss:.4f}"
             f"{wrong} on your validation data."
