@@ -268,6 +268,11 @@ class AuditReport:
         return float((self.ambiguous | self.undecided).mean())
 
     @property
+    def at_zero(self) -> int:
+        """Number of validation points that every model scores 0, which counts as no error."""
+        return int(((self.score_low >= -STRICT) & (self.score_high <= STRICT)).sum())
+
+    @property
     def guarantee(self) -> str:
         """The audit in one sentence: what is proved, rounded upwards; else that nothing is."""
         n = self.n_val
@@ -280,9 +285,8 @@ class AuditReport:
             )
         loss = rounded(self.worst_loss.bound, 4, 1.0)
         wrong = f" and {self.worst_error.bound * n:.0f} of {n} points wrong" if self.classes else ""
-        at_zero = int(((self.score_low >= -STRICT) & (self.score_high <= STRICT)).sum())
-        if wrong and at_zero:
-            wrong += f" (not counting {at_zero} that every one of them scores 0)"
+        if wrong and self.at_zero:
+            wrong += f" (not counting {self.at_zero} that every one of them scores 0)"
         return (
             f"No model that trains this well does worse than a mean {self.loss} loss of {loss:.4f}"
             f"{wrong} on your validation data."

@@ -157,6 +157,10 @@ def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison |
     worst = bar("the worst equally good model found", found, "worst")
     if report.proves:
         told = "and none has fewer" if least == found else f"none has fewer than {least}"
+        if least == 0 < found:
+            told = "fewer are not ruled out"
+        elif report.at_zero:
+            told += f", if {report.at_zero} that all score 0 count as right"
         worst = Bar(worst.name, worst.value, worst.words, "worst", least / n, told)
     bars = [bar(model, right(report), "model"), worst]
     if beside is not None:

@@ -1,0 +1,30 @@
+"""What the first screen says of bounds that are of no use, and of points on neither side."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from pessimal import audit_estimator
+from pessimal.report.audit_page import notebook
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] + RNG.normal(size=60) > 0.0
+
+
+def test_a_bound_of_no_rows_right_is_told_as_none() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilon=50.0, epsilons=(), time_limit=1e-6)
+    assert report.worst_error.bound >= 1.0 > report.worst_error.value
+    page = notebook(report)
+    assert "fewer are not ruled out" in page
+    assert "none has fewer" not in page
+
+
+def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> None:
+    model = LogisticRegression(fit_intercept=False).fit(X, Y)
+    rows, labels = np.vstack([X, np.zeros((2, 3))]), np.append(Y, [True, True])
+    report = audit_estimator(model, X, Y, rows, labels, epsilon=1e-6, epsilons=())
+    assert report.at_zero == 2
+    assert "if 2 that all score 0 count as right" in notebook(report)
