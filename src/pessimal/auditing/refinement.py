@@ -1,0 +1,133 @@
+"""What an audit does in its time: the searches, the most important first, and how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from pessimal.auditing.clock import Clock
+from pessimal.auditing.extremes import Extremes
+from pessimal.errors import SolverError
+from pessimal.interrupts import Interrupts, deferred_interrupts
+from pessimal.limits import Deadline
+
+Search: TypeAlias = tuple[str, Callable[[Deadline], None]]
+"""Its name, and what to do until a deadline."""
+
+
+@dataclass
+class Ended:
+    """How an audit ended: whether time or Ctrl-C cut something short, and what to say of it."""
+
+    early: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def refine(known: Extremes, clock: Clock, before: Interrupts, errors: bool) -> Ended:
+    """Improve what is known, the most important first, until all is known or time is up.
+
+    Nothing is improved if Ctrl-C came before.
+    """
+    ended = Ended()
+    others = [k for k in range(len(known.sets)) if k != known.here]
+    searches: list[Search] = [
+        ("worst loss", partial(known.find_worst_loss, known.here)),
+        ("worst error", partial(known.find_worst_error, known.here)),
+        ("best error", known.find_best_error),
+        ("discrepancy", known.find_discrepancy),
+        ("worst sensitivity", partial(known.find_worst_in_class, 1)),
+        ("worst specificity", partial(known.find_worst_in_class, 0)),
+    ]
+    for k in others:
+        at = f"at epsilon {known.sets[k].budget.epsilon:g}"
+        searches += [
+            (f"worst loss {at}", partial(known.find_worst_loss, k)),
+            (f"worst error {at}", partial(known.find_worst_error, k)),
+        ]
+    if not errors:
+        searches = [search for search in searches if search[0].startswith("worst loss")]
+    cause = "Time ran out"
+    try:
+        before.deliver()
+        with deferred_interrupts() as interrupts:
+            clock.interrupts = interrupts
+
+            def begin(step: str) -> bool:
+                interrupts.deliver()
+                return clock.begin(step)
+
+            for k in (known.here, *others):
+                if begin("best loss"):
+                    end = clock.after(0.2)
+                    _attempt(ended, "The best loss", partial(known.find_best_loss, k, end))
+                ended.early |= clock.over
+            # Half of the time if need be: what the report says of single points depends on them.
+            half = clock.after(0.5)
+            ranges = partial(known.find_ranges, lambda at: begin(at) and not half.over, half)
+            _attempt(ended, "The score ranges", ranges)
+            begin("coefficients")  # coarse ranges cost nothing, so there are some without time, too
+            coefficients = partial(known.find_coefficients, clock.after(0.1))
+            _attempt(ended, "The ranges of coefficients", coefficients)
+            cut = _search(ended, searches, begin, clock)
+            ranges = partial(known.find_ranges, begin, clock.after(1.0))
+            _attempt(ended, "The score ranges", ranges)
+            # What the others left of their time may be enough for those that were cut short.
+            ended.early |= bool(_search(ended, cut, begin, clock))
+    except KeyboardInterrupt:
+        cause = "Ctrl-C came"
+        ended.early = True
+    known.finish()
+    if not known.members.proves:
+        if ended.early:
+            ended.notes += (f"{cause} before every search had ended; a longer one may find more.",)
+        return ended
+    n, unasked = len(known.y), int(np.sum(~known.asked))
+    bounded = int(np.sum(known.asked & ~known.reached))
+    ended.early |= unasked > 0
+    if unasked:
+        ended.notes += (
+            f"{cause} before the score ranges of {unasked} of {n} validation "
+            "rows were found. Of their scores there are those of models that were found, and "
+            "bounds that no model passes.",
+        )
+    elif ended.early:
+        ended.notes += (
+            f"{cause} before every search had ended. Where found and proved differ, the truth lies "
+            "between them.",
+        )
+    if bounded:
+        ended.notes += (
+            f"The score ranges of {bounded} of {n} validation rows are bounds that no model "
+            "passes; the models that were found do not reach both ends. The true ends lie between "
+            "found and proved.",
+        )
+    return ended
+
+
+def _search(
+    ended: Ended, searches: list[Search], begin: Callable[[str], bool], clock: Clock
+) -> list[Search]:
+    """Share what is left of the time among searches; return those that it was too short for."""
+    cut: list[Search] = []
+    for k, (name, search) in enumerate(searches):
+        if not begin(name):
+            return cut + searches[k:]
+        end = clock.after(1.0 / (len(searches) - k))
+        _attempt(ended, f"The {name}", partial(search, end))
+        if end.over:
+            cut.append((name, search))
+    return cut
+
+
+def _attempt(ended: Ended, name: str, step: Callable[[], None]) -> None:
+    """Take a step; if its program fails, what was known before still holds."""
+    try:
+        step()
+    except SolverError as failure:
+        ended.early = True
+        note = f"{name} could not be computed, so its bound is a coarse one: {failure}."
+        ended.notes += (note,) if note not in ended.notes else ()
