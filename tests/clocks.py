@@ -1,4 +1,4 @@
-"""A clock that stands still until it is looked at for the n-th time, and leaps from then on."""
+"""Clocks for tests of time limits, which must not depend on the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 class LeapingClock:
-    """Replaces ``time.perf_counter``: tests of time limits do not depend on the machine."""
+    """Stands still until it is looked at for the n-th time, and leaps from then on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, still_looks: float) -> None:
         self.still_looks = still_looks
@@ -23,3 +23,16 @@ class LeapingClock:
     def leapt(self) -> bool:
         """Whether time has begun to pass."""
         return self.looks > self.still_looks
+
+
+class WorkClock:
+    """Replaces the clocks: time passes by work alone, which says how long it takes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for name in ("perf_counter", "time"):  # the latter is scikit-learn's
+            monkeypatch.setattr(time, name, lambda: self.now)
+
+    def work(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds

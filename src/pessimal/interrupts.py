@@ -163,5 +163,5 @@ def ended_by_interrupts(deadline: Deadline) -> Iterator[Deadline]:
     (False, True)
     """
     with deferred_interrupts() as interrupts:
-        yield InterruptibleDeadline(deadline.moment, interrupts)
+        yield InterruptibleDeadline(deadline.moment, deadline.end, interrupts)
         interrupts.pending = False

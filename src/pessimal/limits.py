@@ -29,6 +29,8 @@ class Deadline:
     """
 
     moment: float = math.inf
+    end: float | None = None
+    """That of the whole, of which this is a share; None if it is no share."""
 
     @classmethod
     def read(cls, time_limit: TimeLimit) -> Deadline:
@@ -48,6 +50,18 @@ class Deadline:
         return self.moment - time.perf_counter()
 
     @property
+    def whole_left(self) -> float:
+        """Seconds left of the whole, of which this is a share."""
+        return (self.moment if self.end is None else self.end) - time.perf_counter()
+
+    def affords(self, seconds: float) -> bool:
+        """Whether a step that takes so long may begin: the share not over, the whole not after it.
+
+        A step that cannot be cut short may pass its share, and must not pass the whole.
+        """
+        return not self.over and self.whole_left >= seconds
+
+    @property
     def over(self) -> bool:
         """Whether it has passed."""
         return time.perf_counter() > self.moment
@@ -57,7 +71,8 @@ class Deadline:
         if self.moment == math.inf:
             return self
         now = time.perf_counter()
-        return replace(self, moment=now + part * max(0.0, self.moment - now))
+        end = self.moment if self.end is None else self.end
+        return replace(self, moment=now + part * max(0.0, self.moment - now), end=end)
 
     def not_within(self, seconds: float) -> Deadline:
         """Return this, or so many seconds from now if that is later."""

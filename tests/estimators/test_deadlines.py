@@ -9,9 +9,12 @@ import pytest
 from clocks import LeapingClock
 
 from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV, svc
+from pessimal.estimators.split import Rows
 from pessimal.limits import Deadline
 from pessimal.lp.highs import WarmProgram
-from pessimal.problem import Matrix, Vector
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.solve import solve_optimistic
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -77,3 +80,28 @@ def test_tuning_has_what_reading_and_the_final_model_leave_of_the_limit(
     model = OptimisticSVC(time_limit=1000.0, random_state=0).fit(*overlapping())
     assert 0.0 < limits[0] <= 900.0
     assert model.result_.time_limit == 1000.0  # of a worst case, which is found later
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(60, 0.25), (5000, 0.75)])
+def test_of_a_large_table_more_time_is_kept_for_certificate_and_final_model(
+    rows: int, kept: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LeapingClock(monkeypatch, np.inf)
+    model = PessimisticSVC(time_limit=2.0)
+    X = np.zeros((rows, 200))
+    seconds = model._tuning_seconds(model._deadline(), Rows(X, X[:, 0], X[:, 0]))
+    assert seconds == pytest.approx(2.0 * (1.0 - kept))
+
+
+@pytest.mark.parametrize("final", ["mean", "centre", "refit"])
+def test_models_that_train_as_well_are_those_of_the_final_training(
+    final: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = overlapping()
+    model = PessimisticSVC(final=final, node_limit=20, random_state=0).fit(X, y)
+    scaled = (X - model.mean_) / model.scale_
+    anew = BoxSet(TuningProblem(scaled, y, scaled, y), model.box_, Budget(0.2))
+    monkeypatch.setattr(BoxModels, "least_loss", None)  # nothing is trained again
+    members = model.near_optimal_set()
+    assert members.trained.value == pytest.approx(anew.trained.value, abs=1e-9)
+    assert members.inner.training_limit == pytest.approx(anew.training_limit, abs=1e-9)

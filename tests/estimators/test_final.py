@@ -33,7 +33,7 @@ def test_every_final_model_is_near_optimal(
 ) -> None:
     box = data.draw(boxes(problem))
     for final in FINALS.values():
-        w, b = final(problem, box, budget, seeded(), NEVER)
+        w, b, _ = final(problem, box, budget, seeded(), NEVER)
         assert in_near_optimal_set(problem, w, b, box, budget)
 
 
@@ -41,7 +41,7 @@ def test_every_final_model_is_near_optimal(
 @given(problem=problems(), data=st.data())
 def test_refit_has_the_least_loss(problem: TuningProblem, data: st.DataObject) -> None:
     box = data.draw(boxes(problem))
-    w, b = refit(problem, box, Budget(), seeded())
+    w, b, _ = refit(problem, box, Budget(), seeded())
     least = least_training_loss(problem, box)
     assert problem.train_loss(w, b) == pytest.approx(least, abs=1e-6)
 
@@ -60,7 +60,7 @@ def test_the_centre_of_a_separable_problem_is_chebyshev_s() -> None:
     # Ψ is {(w, b): 4w − |b| ≥ 1, w ≤ 1}: a triangle with inscribed circle on the axis b = 0,
     # at distance r from w = 1 and from 4w ∓ b = 1, whose normals have length √17.
     problem = TuningProblem([[-4.0], [4.0]], [-1, 1], [[0.0]], [-1])
-    w, b = centre(problem, np.ones(1), Budget(), seeded())
+    w, b, _ = centre(problem, np.ones(1), Budget(), seeded())
     radius = 3.0 / (4.0 + np.sqrt(17.0))
     assert w[0] == pytest.approx(1.0 - radius, abs=1e-6)
     assert b == pytest.approx(0.0, abs=1e-6)
@@ -70,7 +70,7 @@ def test_past_the_deadline_the_mean_is_of_fewer_models_and_says_so() -> None:
     problem = TuningProblem([[-1.0, 0.0], [1.0, 0.5]], [-1, 1], [[0.0, 0.0]], [-1])
     budget, box = Budget(delta=0.3), np.ones(2)
     with pytest.warns(ConvergenceWarning, match="mean of 1 near-optimal models instead of 60"):
-        w, b = mean(problem, box, budget, seeded(), deadline=Deadline.after(-1.0))
+        w, b, _ = mean(problem, box, budget, seeded(), deadline=Deadline.after(-1.0))
     assert in_near_optimal_set(problem, w, b, box, budget)
 
 
@@ -88,7 +88,7 @@ def test_ctrl_c_keeps_the_models_that_the_mean_has(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(BoxModels, "least", interrupted)
     with pytest.warns(FinalModelWarning, match="mean of 5 near-optimal models .* Ctrl-C came"):
-        w, b = mean(problem, box, budget, seeded())
+        w, b, _ = mean(problem, box, budget, seeded())
     assert in_near_optimal_set(problem, w, b, box, budget)
 
 
@@ -100,7 +100,7 @@ def test_a_final_model_that_time_was_too_short_for_says_so(
     problem = TuningProblem(X, y, X, y)
     LeapingClock(monkeypatch, 0)
     with pytest.warns(ConvergenceWarning, match="The final model .* no time for more, so raise"):
-        w, b = FINALS[final](problem, np.ones(9), Budget(), seeded(), Deadline(1.0))
+        w, b, _ = FINALS[final](problem, np.ones(9), Budget(), seeded(), Deadline(1.0))
     assert (np.abs(w) <= 1.0).all()
     assert problem.train_loss(w, b) <= 1.0 + 1e-12  # as without weights
 

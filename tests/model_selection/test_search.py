@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from clocks import LeapingClock
+from clocks import WorkClock
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -130,9 +130,9 @@ def test_bounds_that_cannot_change_the_choice_stay_coarse(monkeypatch: pytest.Mo
     asked = set()
     inner = Folds.worst
 
-    def worst(folds: Folds, parameters: Any, k: int, seconds: float) -> Any:
+    def worst(folds: Folds, parameters: Any, k: int, *seconds: float) -> Any:
         asked.add(parameters["C"])
-        return inner(folds, parameters, k, seconds)
+        return inner(folds, parameters, k, *seconds)
 
     monkeypatch.setattr(Folds, "worst", worst)
     grid = {"C": [1e-5, 0.1, 0.3, 1.0]}
@@ -470,7 +470,7 @@ def test_a_plain_function_gives_the_worst_case_of_any_estimator() -> None:
 
 
 def test_each_fold_has_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    LeapingClock(monkeypatch, np.inf)  # it stands still
+    WorkClock(monkeypatch)  # it stands still
     given: list[float] = []
     real = WorstCase.of
 

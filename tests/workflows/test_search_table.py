@@ -321,7 +321,7 @@ def test_ctrl_c_before_any_refit_leaves_the_worst_loss_unknown(
         return real(score, *arguments)
 
     monkeypatch.setattr(search._Score, "__call__", interrupted)
-    options = ("--model", "forest", "--test-size", 0.9, "--time-limit", 1, *json_or_not)
+    options = ("--model", "forest", "--test-size", 0.9, "--time-limit", 4, *json_or_not)
     ended = run_command("tune", "cancer", *options)
     assert ended.code == 3
     assert " nan" not in ended.out

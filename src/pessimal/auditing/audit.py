@@ -177,6 +177,26 @@ def audit_estimator(
     >>> report.loss, report.budget.epsilon, report.proves
     ('log', 0.05, True)
     """
+    rows = X_train, y_train, X_val, y_val
+    return audit_model(
+        model, rows, epsilon, epsilons, time_limit, verbose, training, given, given_name
+    )
+
+
+def audit_model(
+    model: Any,
+    rows: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike],
+    epsilon: float | None = None,
+    epsilons: Iterable[float] | None = None,
+    time_limit: float | None = TIME_LIMIT,
+    verbose: bool = False,
+    training: Training = "own",
+    given: Linear | None = None,
+    given_name: str = "the given model",
+    fit_seconds: float = 0.0,
+) -> AuditReport:
+    """Audit as `audit_estimator` does; who has fitted the model can say how long that took."""
+    X_train, y_train, X_val, y_val = rows
     require_known(training)
     model = fitted_best(model)
     if isinstance(model, Pipeline):
@@ -188,7 +208,7 @@ def audit_estimator(
     with Clock(time_limit, verbose) as clock:
         clock.begin("training")
         rows = X_train, y_train, X_val, y_val
-        audited = models_like(model, rows, epsilon, training, clock.after(0.5))
+        audited = models_like(model, rows, epsilon, training, clock.after(0.5), fit_seconds)
         clock.trained()
         used = audited.members.budget.epsilon
         grid = _grid(audited.epsilons if epsilons is None else epsilons, used)
@@ -238,6 +258,8 @@ def _report(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
     names, members, model = audited.names, audited.members, audited.reference
     with noted_interrupts() as interrupts:
         known = audited.extremes(grid)
+    if not members.proves:
+        clock.trained()  # and how long judging takes, as every refit will be judged
     ended = refine(known, clock, interrupts, errors=bool(names.classes))
     box = members.box if isinstance(members, BoxSet) else None
     least = members.trained.value

@@ -45,7 +45,7 @@ class Clock:
         self._ended.set()
 
     def trained(self) -> None:
-        """Remember how long training took: no program of an audit is smaller."""
+        """Remember how long it took to train: no program of an audit is smaller."""
         self._program = time.perf_counter() - self._begun
 
     @property
@@ -55,7 +55,8 @@ class Clock:
 
     def after(self, part: float) -> Deadline:
         """Return the moment when a part of what is left has passed; Ctrl-C comes before it."""
-        return InterruptibleDeadline(self._deadline.share(part).moment, self.interrupts)
+        share = self._deadline.share(part)
+        return InterruptibleDeadline(share.moment, share.end, self.interrupts)
 
     def begin(self, step: str) -> bool:
         """Remember what comes next; return whether there is time for it."""

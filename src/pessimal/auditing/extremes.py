@@ -299,6 +299,10 @@ class Extremes:
             self.found_low = np.minimum(self.found_low, judged.scores)
             self.found_high = np.maximum(self.found_high, judged.scores)
 
+    def out_of_time(self, deadline: Deadline) -> bool:
+        """Whether what has a deadline was cut short by it."""
+        return deadline.over
+
     def finish(self) -> None:
         """Bound everything as if every point could have its worst, or its best, score at once."""
         self._bound_losses(self.here, self.low, self.high)

@@ -64,7 +64,7 @@ def refine(known: Extremes, clock: Clock, before: Interrupts, errors: bool) -> E
                 if begin("best loss"):
                     end = clock.after(0.2)
                     _attempt(ended, "The best loss", partial(known.find_best_loss, k, end))
-                ended.early |= clock.over
+                ended.early |= clock.over or known.out_of_time(clock.after(1.0))
             # Half of the time if need be: what the report says of single points depends on them.
             half = clock.after(0.5)
             ranges = partial(known.find_ranges, lambda at: begin(at) and not half.over, half)
@@ -72,11 +72,11 @@ def refine(known: Extremes, clock: Clock, before: Interrupts, errors: bool) -> E
             begin("coefficients")  # coarse ranges cost nothing, so there are some without time, too
             coefficients = partial(known.find_coefficients, clock.after(0.1))
             _attempt(ended, "The ranges of coefficients", coefficients)
-            cut = _search(ended, searches, begin, clock)
+            cut = _search(known, ended, searches, begin, clock)
             ranges = partial(known.find_ranges, begin, clock.after(1.0))
             _attempt(ended, "The score ranges", ranges)
             # What the others left of their time may be enough for those that were cut short.
-            ended.early |= bool(_search(ended, cut, begin, clock))
+            ended.early |= bool(_search(known, ended, cut, begin, clock))
     except KeyboardInterrupt:
         cause = "Ctrl-C came"
         ended.early = True
@@ -109,7 +109,11 @@ def refine(known: Extremes, clock: Clock, before: Interrupts, errors: bool) -> E
 
 
 def _search(
-    ended: Ended, searches: list[Search], begin: Callable[[str], bool], clock: Clock
+    known: Extremes,
+    ended: Ended,
+    searches: list[Search],
+    begin: Callable[[str], bool],
+    clock: Clock,
 ) -> list[Search]:
     """Share what is left of the time among searches; return those that it was too short for."""
     cut: list[Search] = []
@@ -118,7 +122,7 @@ def _search(
             return cut + searches[k:]
         end = clock.after(1.0 / (len(searches) - k))
         _attempt(ended, f"The {name}", partial(search, end))
-        if end.over:
+        if known.out_of_time(end):
             cut.append((name, search))
     return cut
 

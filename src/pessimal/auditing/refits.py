@@ -60,6 +60,7 @@ class RefitExtremes(Extremes):
         self.classes = reference.classes_ if is_classifier(reference) else np.array([])
         self._found: list[_Found] = []
         self._least = math.inf
+        self._asked: tuple[Any, Any] = (None, None)
         super().__init__(members, X, y, grid, reference)
 
     @property
@@ -95,7 +96,10 @@ class RefitExtremes(Extremes):
         return np.where(is_said, np.maximum(ahead, TIE), np.minimum(ahead, -TIE))
 
     def _predicted(self, model: Any) -> Any:
-        return np.asarray(model.predict(self.X))
+        """Return what a model says; the last one asked is not asked again."""
+        if self._asked[0] is not model:
+            self._asked = model, np.asarray(model.predict(self.X))
+        return self._asked[1]
 
     def judge(self, model: Any) -> Judged:
         """Return what a model attains, by what it predicts."""
@@ -165,6 +169,10 @@ class RefitExtremes(Extremes):
             self._meet(k, found.model)
         else:
             self._keep(_Found(k, found.model, name, found.value))
+
+    def out_of_time(self, deadline: Deadline) -> bool:
+        """Whether there is no time for another refit."""
+        return not deadline.affords(self.members.refit_seconds)
 
     def _keep(self, found: _Found) -> None:
         """Take note of what was attained on points that were not attacked."""

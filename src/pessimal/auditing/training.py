@@ -104,10 +104,12 @@ def models_like(
     epsilon: float | None,
     training: Training,
     deadline: Deadline,
+    fit_seconds: float = 0.0,
 ) -> Audited:
     """Return the models that train about as well as a fitted estimator.
 
-    The rows are X_train, y_train, X_val, y_val.
+    The rows are X_train, y_train, X_val, y_val. Where models are refits, one that would take
+    longer than is left, if it is known how long the first fit took, is not begun.
     """
     if training == "hinge box" or _is_linear_classifier(estimator):
         return _linear(estimator, rows, epsilon, training, deadline)
@@ -131,7 +133,7 @@ def models_like(
             return _linear_regression(estimator, data, names, budget)
         except (InvalidInputError, SolverError):
             pass  # such as coefficients that must be positive: found by refits, then
-    return _refits(estimator, data, names, budget, deadline)
+    return _refits(estimator, data, names, budget, deadline, fit_seconds)
 
 
 def _is_linear_classifier(estimator: Any) -> bool:
@@ -213,11 +215,20 @@ def _refits(
     names: Names,
     budget: Budget,
     deadline: Deadline,
+    fit_seconds: float,
 ) -> Audited:
     """Return what refits can find within ε of the least training loss seen."""
     X_train, y_train, X_val, y_val = data
     name = type(estimator).__name__
-    members = RetrainedSet(estimator, X_train, y_train, budget, deadline=deadline)
+    members = RetrainedSet(
+        estimator,
+        X_train,
+        y_train,
+        budget,
+        deadline=deadline,
+        fitted=estimator,
+        fit_seconds=fit_seconds,
+    )
     members = _with_reference(members, estimator)
     note = (
         f"Models are found by training {name} again: on rows weighted otherwise, with validation "

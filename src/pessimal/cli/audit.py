@@ -104,7 +104,7 @@ def audit(
     if box is not None and class_weight != "none":
         raise typer.BadParameter("--class-weight belongs to other models than svc-box.")
     require_writable(report)
-    deadline = Deadline.after(time_limit)
+    deadline = Deadline.after(options.seconds_before(report, time_limit))
     table = with_labels(read_source(data), target, drop or ())
     audited = audit_table(
         table,

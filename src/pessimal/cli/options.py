@@ -83,4 +83,13 @@ Seed: TypeAlias = Annotated[
 Page: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE.html", help="Write a page with figures to this file.")
 ]
+PAGE_SECONDS, PAGE_SHARE = 1.0, 0.25
+"""For drawing the figures of a page; of a short time limit no more than this share."""
+
+
+def seconds_before(page: Path | None, time_limit: float) -> float:
+    """Return how much of a time limit there is until the page has to be drawn, if one is."""
+    return time_limit - (min(PAGE_SECONDS, PAGE_SHARE * time_limit) if page else 0.0)
+
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

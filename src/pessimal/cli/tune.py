@@ -111,7 +111,7 @@ def tune(
     from pessimal.tabular import read_source, with_labels
     from pessimal.workflows import SearchSettings, Settings, search_table, tune_table
 
-    deadline = Deadline.after(time_limit)
+    deadline = Deadline.after(options.seconds_before(report, time_limit))
     of_the_box = {"view": view, "inner": inner, "groups": groups, "delta": delta}
     given: dict[str, Any] = {name: x for name, x in of_the_box.items() if x is not None}
     model = model or ("svc-box" if view or inner or groups else "logistic")

@@ -37,6 +37,7 @@ from pessimal.flip import RULES
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.linear_program import SECONDS_PER_CELL
 from pessimal.near_optimal.prediction import DISAGREE
 from pessimal.near_optimal.predictors import RangePredictor
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
@@ -54,8 +55,8 @@ UNSCALED_LIMIT = 1e4
 CONSTANT = 10.0 * float(np.finfo(np.float64).eps)
 """A spread no larger than this share of a column's largest entry is rounding, not data."""
 
-FINAL_SHARE = 0.25
-"""Of the time limit, for certificate and final model."""
+FINAL_SHARE, MOST_KEPT = 0.25, 0.75
+"""Of the time limit, for certificate and final model; and for large tables at most."""
 
 LATE_SECONDS, LATE_SHARE = 0.5, 0.05
 """By which the final model may exceed the time limit: half a second, or 5 % of it."""
@@ -181,7 +182,7 @@ class BoxClassifier(RangePredictor, ClassifierMixin, BaseEstimator):  # type: ig
         check_is_fitted(self)
         every = np.ones(len(self._fitted_rows.y), dtype=np.bool_)
         problem = self._problem(self._fitted_rows, every, every)
-        members = BoxSet(problem, self.box_, self._budget())
+        members = BoxSet(problem, self.box_, self._budget(), trained=self._trained)
         members.classes = self.classes_[0], self.classes_[1]
         return PipelineSet(
             FunctionTransformer(lambda X: self._scaling.scaled(self._features(X))), members
@@ -292,12 +293,17 @@ class BoxClassifier(RangePredictor, ClassifierMixin, BaseEstimator):  # type: ig
         seconds = self.time_limit
         return Deadline.after(None if seconds is None else (1.0 + LATE_SHARE) * seconds)
 
-    def _tuning_seconds(self, deadline: Deadline) -> float | None:
-        """Seconds for tuning, until there is just time for the final model."""
+    def _tuning_seconds(self, deadline: Deadline, rows: Rows) -> float | None:
+        """Seconds for tuning, until there is just time for certificate and final model.
+
+        Each of the two loads the rows twice, and may pass a deadline while it does; so may the
+        search, with the programs that it has yet to write.
+        """
         if self.time_limit is None:
             return None
-        kept = LATE_SHARE + FINAL_SHARE
-        return max(AT_ONCE, deadline.left - kept * self.time_limit)
+        loading = 3.0 * min(LATE_SECONDS, 2.0 * SECONDS_PER_CELL * rows.X.size)
+        kept = min(max(FINAL_SHARE * self.time_limit, loading), MOST_KEPT * self.time_limit)
+        return max(AT_ONCE, deadline.left - LATE_SHARE * self.time_limit - kept)
 
     def _set_final(
         self, rows: Rows, random: np.random.RandomState, deadline: Deadline, status: Status
@@ -314,7 +320,8 @@ class BoxClassifier(RangePredictor, ClassifierMixin, BaseEstimator):  # type: ig
         except KeyboardInterrupt:  # the box was found, so what predicts in it is found soon
             deadline = Deadline.after(LATE_SECONDS)
             model = train(problem, self.box_, self._budget(), random, deadline)
-        self._set_model(*model)
+        w, b, self._trained = model  # which `near_optimal_set` need not repeat
+        self._set_model(w, b)
 
     def _set_model(self, w: Vector, b: float) -> None:
         coef, intercept = self._scaling.in_user_units(w, b)

@@ -21,14 +21,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import WarmProgram
-from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.base import Extreme
+from pessimal.near_optimal.polyhedral.box_set import BoxSet, as_extreme
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 
 Final: TypeAlias = Callable[
-    [TuningProblem, Vector, Budget, np.random.RandomState, Deadline], tuple[Vector, float]
+    [TuningProblem, Vector, Budget, np.random.RandomState, Deadline],
+    tuple[Vector, float, Extreme | None],
 ]
-"""From a problem on all rows, the box, the budget, a source of randomness and a deadline."""
+"""From a problem on all rows, the box, the budget, a source of randomness and a deadline.
+
+To a model ``(w, b)``, and the training on all rows that was made for it, if it came to its end.
+"""
 
 N_DIRECTIONS = 60
 """Vertices averaged by `mean`; more change little."""
@@ -51,13 +56,13 @@ def refit(
     _budget: Budget,
     _random: np.random.RandomState,
     deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
+) -> tuple[Vector, float, Extreme | None]:
     """Return a model of least loss in the box, or the best that was found in time."""
     trained = BoxModels(problem, box).least_loss(deadline)
     if not trained.optimal:
         loss = f"{trained.value:.6g}, the least being at least {trained.lower_bound:.6g}"
         _warn(f"has a training loss of {loss}", remedy="raise time_limit")
-    return trained.w, trained.b
+    return trained.w, trained.b, as_extreme(trained) if trained.optimal else None
 
 
 def mean(
@@ -66,7 +71,7 @@ def mean(
     budget: Budget,
     random: np.random.RandomState,
     deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
+) -> tuple[Vector, float, Extreme | None]:
     """Average the vertices of Ψ in random directions; Ψ is convex, so the average is in it.
 
     Past the deadline, or interrupted, it is the average of those found, or else the trained model.
@@ -88,7 +93,7 @@ def mean(
         what = f"is the mean of {len(vertices)} near-optimal models instead of {N_DIRECTIONS}"
         _warn(what, cause)
     u = np.mean(vertices, axis=0)
-    return u[:-1], float(u[-1])
+    return u[:-1], float(u[-1]), members.trained if members.finished else None
 
 
 def centre(
@@ -97,7 +102,7 @@ def centre(
     budget: Budget,
     _random: np.random.RandomState,
     deadline: Deadline = NEVER,
-) -> tuple[Vector, float]:
+) -> tuple[Vector, float, Extreme | None]:
     """Return the centre of a large ball inside Ψ (Chebyshev's centre when the budget is 0).
 
     With r the radius, ``‖(w, b)‖`` the distance and ``m_i`` the margin row of point i, the
@@ -129,7 +134,8 @@ def centre(
         u = _trained(members)
     else:
         u = simplex.point()
-    return np.clip(u[: len(box)], -box, box), float(u[len(box)])
+    trained = members.trained if members.finished else None
+    return np.clip(u[: len(box)], -box, box), float(u[len(box)]), trained
 
 
 def _trained(members: BoxSet) -> Vector:

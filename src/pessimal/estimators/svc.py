@@ -126,7 +126,7 @@ class SplitClassifier(BoxClassifier):
             callback=progress_lines(type(self).__name__) if told else None,
             method=self.method,
             solver=self.solver,
-            time_limit=self._tuning_seconds(deadline),
+            time_limit=self._tuning_seconds(deadline, rows),
             node_limit=self.node_limit,
             tie_break=self.tie_break,
         )
@@ -134,6 +134,7 @@ class SplitClassifier(BoxClassifier):
         self.box_ = solution.box
         if self.final == self._tuned_model:
             self._set_model(solution.coef, -solution.intercept)
+            self._trained = None
         else:
             self._set_final(rows, random, deadline, solution.status)
         found = f"validation loss {solution.objective:.6g}"

@@ -142,7 +142,7 @@ class PessimisticSVCCV(BoxClassifier):
             [self._fold(rows, *sets) for sets in zip(train, val, strict=True)],
             self._budget(),
             flip=self.flip,
-            time_limit=self._tuning_seconds(deadline),
+            time_limit=self._tuning_seconds(deadline, rows),
             node_limit=self.node_limit,
             max_boxes=self.max_boxes,
             seed=int(random.randint(2**31 - 1)),

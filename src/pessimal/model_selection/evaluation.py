@@ -37,6 +37,8 @@ class Evaluation:
     n_jobs : int
     criterion : {"worst", "found", "mean"}
     deadline : Deadline
+    refits : bool
+        Whether the chosen one is fitted to all rows afterwards, for which time is kept.
     n_splits : int
         The number of folds; if time was too short for one candidate, of those reached.
     candidates, outcomes : list
@@ -46,6 +48,8 @@ class Evaluation:
         By candidate and fold.
     hopeless : set
         Candidates for which there is no hope of sharp bounds.
+    slowest, fit_seconds : float
+        Of a fit with what comes with it, and of the fit alone.
     stopped : str
         What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
     """
@@ -55,17 +59,25 @@ class Evaluation:
     n_jobs: int
     criterion: Criterion
     deadline: Deadline
+    refits: bool = False
     candidates: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     n_splits: int = field(init=False)
     worst: Worst = field(init=False)
     ends: dict[tuple[int, int], End | None] = field(default_factory=dict)
     hopeless: set[int] = field(default_factory=set)
+    slowest: float = 0.0
+    fit_seconds: float = 0.0
     stopped: str = ""
 
     def __post_init__(self) -> None:
         self.n_splits = len(self.folds.splits)
         self.worst = Worst.unknown(0, self.n_splits)
+
+    @property
+    def left(self) -> float:
+        """Seconds left for candidates, until there is just time for the last fit."""
+        return self.deadline.left - (self.fit_seconds if self.refits else 0.0)
 
     def add(self, candidates: Sequence[dict[str, Any]], *, of_range: bool = False) -> None:
         """Fit candidates on all folds, and look for their worst cases; coarsely if that proves.
@@ -77,14 +89,13 @@ class Evaluation:
         self.worst = self.worst.followed_by(Worst.unknown(len(candidates), self.n_splits))
         total = len(self.candidates)
         places = [(c, k) for c in range(first, total) for k in range(self.n_splits)]
-        slowest = 0.0
 
         def tasks(interrupts: Interrupts) -> Iterator[Any]:
             for c, k in places:
                 if interrupts.pending:  # a set that ended at Ctrl-C has an answer like any other
                     return
                 # What would end too late is not begun.
-                if (c, k) > (0, 0) and self.deadline.left < slowest:
+                if (c, k) > (0, 0) and self.left < self.slowest:
                     self.stopped = self.stopped or "time_limit"
                     return
                 yield delayed(self.folds.evaluate)(self.candidates[c], k, (c, total), of_range)
@@ -99,7 +110,8 @@ class Evaluation:
                     self.outcomes.append(outcome)
                     self.worst.set(*place, found)
                     self.ends[place] = found.end
-                    slowest = max(slowest, found.seconds)
+                    self.slowest = max(self.slowest, found.seconds)
+                    self.fit_seconds = max(self.fit_seconds, outcome["fit_time"])
                 interrupts.deliver()
         except KeyboardInterrupt:
             if not self.outcomes:
@@ -134,7 +146,7 @@ class Evaluation:
             at_best = np.where(known.open()[c] & ~known.sharp[c], known.found[c], known.bound[c])
             return bool(at_best.mean() <= best + max(slack(best), gap * abs(best)))
 
-        self._look(places, is_out, lambda _: self.deadline.left)
+        self._look(places, is_out, lambda _: self.left)
 
     def unfinished(self) -> list[dict[str, Any]]:
         """Return a result for each fit that was not made."""
@@ -167,9 +179,10 @@ class Evaluation:
         def seconds(place: int) -> float:
             # One fold must not take the time of those after it.
             share = min(1.0, self.n_jobs / (len(places) - place))
-            return max(AT_ONCE, share * self.deadline.left)
+            return max(AT_ONCE, share * self.left)
 
-        self._look(places, is_out, seconds, always=racing[:1])
+        # A refit takes as long as the fit did.
+        self._look(places, is_out, seconds, least=self.slowest, always=racing[:1])
         for c in racing:
             if not (known.looked[c].all() or is_out(c)):
                 known.forget(c)  # its fits alone would flatter it
@@ -179,9 +192,13 @@ class Evaluation:
         places: Sequence[tuple[int, int]],
         is_out: Callable[[int], bool],
         seconds: Callable[[int], float],
+        least: float = 0.0,
         always: Sequence[int] = (),
     ) -> None:
         """Look for worst cases in order, leaving out candidates once they are out.
+
+        With less than the `least` seconds left none is begun. Of candidates that `always` count
+        what was found then is their fit, which trains as well as any.
 
         Who is out, is so for good. So the answer is that of one process, which looks at one fold
         after the other; several may look at folds that turn out not to count.
@@ -196,11 +213,14 @@ class Evaluation:
                     return
                 if is_out(c):
                     continue
-                if self.deadline.over and c not in always:
+                if self.left <= least:
                     self.stopped = self.stopped or "time_limit"
-                    return
+                    if c not in always:
+                        return
+                    self.worst.looked[c, k] = True
+                    continue
                 begun.append((c, k))
-                yield delayed(self.folds.worst)(self.candidates[c], k, seconds(number))
+                yield delayed(self.folds.worst)(self.candidates[c], k, seconds(number), self.left)
 
         try:
             with noted_interrupts() as interrupts:

@@ -190,16 +190,17 @@ class Folds:
         found = self._on(parameters, split, coarse)
         return outcome, replace(found, seconds=time.perf_counter() - begun)
 
-    def worst(self, parameters: dict[str, Any], split: int, seconds: float) -> Found:
-        """Find the worst case of a candidate on a fold."""
+    def worst(self, parameters: dict[str, Any], split: int, seconds: float, whole: float) -> Found:
+        """Find the worst case of a candidate on a fold, in its share of the whole time."""
         estimator = self.with_parameters(parameters)
+        end = Deadline.after(whole).moment
 
         def full(X: Any, y: Any, weight: Any, X_test: Any, y_test: Any) -> Found:
-            deadline, task = Deadline.after(seconds), self.worst_case
+            deadline, task = replace(Deadline.after(seconds), end=end), self.worst_case
             members = task.bounded(estimator, X, y, weight)
             if members is None:
-                found = self._scored(*task.of(estimator, X, y, X_test, y_test, weight, deadline))
-                return replace(found, cut=deadline.over)
+                worst, members = task.of(estimator, X, y, X_test, y_test, weight, deadline)
+                return replace(self._scored(worst, members), cut=task.cut_short(members, deadline))
             ask = partial(members.worst, X_test, y_test, task.loss, time_limit=deadline)
             worst = ask(node_limit=1)
             hopeless = worst.upper_bound - worst.value > HOPELESS * abs(worst.value)

@@ -414,6 +414,7 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
             effective_n_jobs(self.n_jobs),
             self.criterion,
             deadline,
+            bool(self.refit),
         )
         above = -np.inf
         if listed:

@@ -110,6 +110,13 @@ class WorstCase:
             return self._refitted(estimator, X, y, sample_weight, deadline)
         return bounded
 
+    @staticmethod
+    def cut_short(members: NearOptimalSet, deadline: Deadline) -> bool:
+        """Whether there was no time for another refit, where refits are what is known of a set."""
+        refits = members.inner if isinstance(members, PipelineSet) else members
+        seconds = refits.refit_seconds if isinstance(refits, RetrainedSet) else 0.0
+        return not deadline.affords(seconds)
+
     def score(self, loss: float, by_default: Loss) -> float:
         """Return a mean loss as a score: the share that is right, or the negative loss."""
         counts = isinstance(find_loss(self.loss or by_default), Step)

@@ -102,7 +102,8 @@ def _decide(
     numeric = pd.api.types.is_numeric_dtype(known)
     if known.empty:
         return None, f"{name!r} is empty and was left out."
-    if (known if numeric else _texts(known)).nunique() == 1:
+    values = (known if numeric else _texts(known)).to_numpy()
+    if (values == values[0]).all():
         return None, f"{name!r} has the same value in every row and was left out."
     if not numeric and _is_date(known):
         remedy = "to use it, turn it into a number, such as days"
@@ -153,8 +154,9 @@ def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, 
 def _row_number_note(name: str, numbers: pd.Series) -> str | None:
     """Warn of whole numbers that grow from row to row, as the number of a row or a patient does."""
     values = numbers.to_numpy()
-    whole = np.isfinite(values).all() and not (values % 1.0).any()
-    if len(values) < MANY_ROWS or not whole or not (np.diff(values) > 0.0).all():
+    if len(values) < MANY_ROWS or not (np.diff(values) > 0.0).all():
+        return None
+    if not np.isfinite(values).all() or (values % 1.0).any():
         return None
     return (
         f"{name!r} grows with every row, as a number of the row does; unless it means something, "

@@ -14,7 +14,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pessimal.auditing import AuditReport, audit, audit_estimator
+from pessimal.auditing import AuditReport, audit
+from pessimal.auditing.audit import audit_model
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.problem import Vector
 from pessimal.tabular import (
@@ -108,9 +109,12 @@ def audit_table(
         begun = time.perf_counter()
         pipeline = kind.pipeline(seed, class_weight).fit(X_train, y_train)
         train, val = CompleteRows(X_train, y_train, ()), CompleteRows(X_val, y_val, ())
-        always = f"the fit, {time.perf_counter() - begun:.1f} s, and training once more"
+        took = time.perf_counter() - begun
+        always = f"the fit, {took:.1f} s"
         left = max(deadline.left, AT_ONCE)
-        report = audit_fitted(pipeline, train, val, table, epsilon, curve, left, verbose, brought)
+        report = audit_fitted(
+            pipeline, train, val, table, epsilon, curve, left, verbose, took, brought
+        )
     else:
         scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
         report = audit(
@@ -163,20 +167,19 @@ def audit_fitted(
     curve: bool,
     time_limit: float,
     verbose: bool,
+    fit_seconds: float,
     given: Given | None = None,
 ) -> AuditReport:
     """Audit a pipeline that was fitted to rows with signs for labels; report by the labels."""
     # scikit-learn refuses labels of some types, so it gets signs, and the names afterwards.
-    report = audit_estimator(
+    report = audit_model(
         pipeline,
-        train.X,
-        train.y,
-        val.X,
-        val.y,
+        (train.X, train.y, val.X, val.y),
         epsilon=epsilon,
         epsilons=None if curve else (),
         time_limit=time_limit,
         verbose=verbose,
+        fit_seconds=fit_seconds,
         **(given.scaled(pipeline[0]) if given else {}),
     )
     constant = report.constant

@@ -233,7 +233,9 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     report = None
     if len(testing.y):
         left = max(deadline.left, AT_ONCE)
-        report = _audit(final, tuning, testing, table, settings, left, stopped_by)
+        report = _audit(
+            final, tuning, testing, table, settings, left, stopped_by, search.refit_time_
+        )
     candidates = _candidates(kind, search)
     usual = [c.loss for c in candidates]
     with ended_by_interrupts(deadline):  # it is quick, and all else is there
@@ -325,6 +327,7 @@ def _audit(
     settings: SearchSettings,
     time_left: float,
     stopped_by: str,
+    fit_seconds: float,
 ) -> AuditReport:
     """Audit the final model on the held-out rows."""
 
@@ -338,6 +341,7 @@ def _audit(
             settings.curve,
             seconds,
             settings.verbose,
+            fit_seconds,
         )
 
     if stopped_by == INTERRUPTED:

@@ -56,8 +56,8 @@ SECONDS_AFTER_INTERRUPTION = 5.0
 
 CTRL_C_NOTE = "Ctrl-C came before the end: what it cut short is kept as far as it went."
 
-ENCLOSURE_SECONDS = 0.5
-"""For what bounds equally good models of new rows, when time is up."""
+ENCLOSURE_SECONDS, ENCLOSURE_SHARE = 0.5, 0.1
+"""For what bounds equally good models of new rows: seconds, and at most this share of the limit."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,8 @@ def _tune(table: Labelled, settings: Settings) -> TuningRun:
     testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
     estimator, shortened = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
-    report = _audit(estimator, tuning, table, settings, max(deadline.left, AT_ONCE))
+    bounding = min(ENCLOSURE_SECONDS, ENCLOSURE_SHARE * settings.time_limit)
+    report = _audit(estimator, tuning, table, settings, max(deadline.left - bounding, AT_ONCE))
     model = TunedModel(
         target=table.target,
         classes=table.classes,
@@ -307,17 +308,16 @@ def _audit(
 
 
 def _enclosure(estimator: Any, deadline: Deadline) -> BoxEnclosure | None:
-    """Bound the models of the tuned box that train well on all rows; soon, if time is up.
+    """Bound the models of the tuned box that train well on all rows; coarsely, if time is up.
 
-    After Ctrl-C there are no bounds.
+    After Ctrl-C there are no bounds, nor if there was no time to train on all rows.
     """
     scale = np.where(estimator._scaling.varies, estimator.scale_, 0.0)
-    if len(scale) > MOST_FEATURES:
+    if len(scale) > MOST_FEATURES or (estimator._trained is None and deadline.over):
         return None
-    until = deadline.not_within(ENCLOSURE_SECONDS)
     try:
         members: BoxSet = estimator.near_optimal_set().inner
-        return members.enclosure(estimator.mean_, scale, time_limit=until)
+        return members.enclosure(estimator.mean_, scale, time_limit=deadline)
     except KeyboardInterrupt:
         return None
 

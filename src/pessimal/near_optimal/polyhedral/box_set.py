@@ -32,8 +32,13 @@ from pessimal.near_optimal.base import (
 )
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
-from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
-from pessimal.near_optimal.polyhedral.program import coarse_bound
+from pessimal.near_optimal.polyhedral.linear_program import (
+    BoxModels,
+    Trained,
+    loading_seconds,
+    row_ranges,
+)
+from pessimal.near_optimal.polyhedral.program import coarse_bound, coarse_ranges
 from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
@@ -57,20 +62,35 @@ class BoxSet(NearOptimalSet):
     budget : Budget
     deadline : Deadline
         When training should end; past it the best model so far stands for the optimum.
+    trained : Extreme, optional
+        The least training loss, if it is known: nothing is trained then.
+
+    Attributes
+    ----------
+    finished : bool
+        Whether training came to its end.
     """
 
     loss = HINGE
     classes: Classes = (-1.0, 1.0)
 
     def __init__(
-        self, problem: TuningProblem, box: Vector, budget: Budget, *, deadline: Deadline = NEVER
+        self,
+        problem: TuningProblem,
+        box: Vector,
+        budget: Budget,
+        *,
+        deadline: Deadline = NEVER,
+        trained: Extreme | None = None,
     ) -> None:
         self.problem, self.box, self.budget = problem, box, budget
-        models = BoxModels(problem, box)
-        trained = models.least_loss(deadline)
-        model = Linear(trained.w, -trained.b)
-        self.trained = Extreme(trained.value, trained.lower_bound, trained.value, model)
-        self._warm: BoxModels | None = models  # from training; another budget has its own
+        self._warm: BoxModels | None = None
+        self.finished = True
+        if trained is None:
+            self._warm = BoxModels(problem, box)  # another budget has its own
+            found = self._warm.least_loss(deadline)
+            trained, self.finished = as_extreme(found), found.optimal
+        self.trained = trained
 
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
@@ -180,18 +200,22 @@ class BoxSet(NearOptimalSet):
     ) -> BoxEnclosure:
         """Return ranges of the models, and some of them, for features that were standardised.
 
-        Whatever the time, the ranges hold; there is always one of the models.
+        Whatever the time, the ranges hold; there is always one of the models. With no time to load
+        the training rows there are ranges of the weights, as box and budget leave them.
         """
-        p = len(self.box)
+        p, deadline = len(self.box), Deadline.read(time_limit)
+        axes, one = np.eye(p + 1), self._inner[None, :]
+        if not deadline.affords(loading_seconds(self.problem)):
+            low, high = coarse_ranges(self.problem, self.box, self.training_limit, axes)
+            return BoxEnclosure(shift, scale, axes, low, high, one)
         X = self.problem.X_train
         covariance = np.atleast_2d(np.cov(X.T, bias=True))
         drawn = np.random.default_rng(0).multivariate_normal(
             X.mean(axis=0), covariance, DRAWN + DRAWN_PER_FEATURE * p
         )
-        directions = np.vstack([np.eye(p + 1), margin_rows(drawn, np.ones(len(drawn)))])
-        low, high, ends = row_ranges(self.models, directions, Deadline.read(time_limit))
-        members = np.vstack([self._inner, ends])
-        return BoxEnclosure(shift, scale, directions, low, high, members)
+        directions = np.vstack([axes, margin_rows(drawn, np.ones(len(drawn)))])
+        low, high, ends = row_ranges(self.models, directions, deadline)
+        return BoxEnclosure(shift, scale, directions, low, high, np.vstack([one, ends]))
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
@@ -343,6 +367,12 @@ def _unfit(loss: Loss) -> InvalidInputError:
         f"loss is {type(loss).__name__}, which is no hinge and counts no points; over the models "
         "of a box only these have proved extremes, so pass 'hinge', 'zero_one' or 'margin'"
     )
+
+
+def as_extreme(trained: Trained) -> Extreme:
+    """Return what training found, as the least training loss of a set."""
+    model = Linear(trained.w, -trained.b)
+    return Extreme(trained.value, trained.lower_bound, trained.value, model)
 
 
 def mean_loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:

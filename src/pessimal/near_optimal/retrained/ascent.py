@@ -43,15 +43,21 @@ class Fit:
 
 @dataclass
 class Allowance:
-    """How many fits there may still be, and until when."""
+    """How many fits there may still be, until when, and how long one takes."""
 
     fits: int
     deadline: Deadline
+    seconds: float = 0.0
+
+    @property
+    def in_time(self) -> bool:
+        """Whether a fit that begins now ends in time; one that would not is not begun."""
+        return self.deadline.affords(self.seconds)
 
     def take(self) -> bool:
         """Return whether there may be one more, and count it."""
         self.fits -= 1
-        return self.fits >= 0 and not self.deadline.over
+        return self.fits >= 0 and self.in_time
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,19 +46,19 @@ class Refitting:
         Never fitted itself.
     X, y : the training data
     weight : ndarray of shape (n,)
-    weighted : bool
-        Whether weights are handed to the estimator, or rows repeated.
+    given : bool
+        Whether the weights are the user's, which the estimator has to take as it does.
     """
 
     estimator: Any
     X: Any
     y: Any
     weight: Vector
-    weighted: bool
+    given: bool = False
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Refitting:
-        """Look how the estimator reads weights; those of the user it has to take as it does."""
+        """Read the training data; refuse what refits cannot be made of."""
         if get_tags(estimator).input_tags.pairwise:
             raise InvalidInputError(
                 f"{type(estimator).__name__} takes distances or kernels between training rows, to "
@@ -67,8 +68,7 @@ class Refitting:
         y = np.asarray(y)
         takes = has_fit_parameter(estimator, "sample_weight")
         if sample_weight is None:
-            weight = np.ones(_num_samples(X))
-            return cls(estimator, X, y, weight, takes and _weights_are_rows(estimator, X, y))
+            return cls(estimator, X, y, np.ones(_num_samples(X)))
         if not takes:
             raise InvalidInputError(
                 f"sample_weight is given, and {type(estimator).__name__} takes none in fit; leave "
@@ -79,7 +79,22 @@ class Refitting:
             raise InvalidInputError(
                 f"sample_weight has shape {weight.shape}; pass one number per row"
             )
-        return cls(estimator, X, y, weight, weighted=True)
+        return cls(estimator, X, y, weight, given=True)
+
+    @cached_property
+    def weighted(self) -> bool:
+        """Whether weights are handed to the estimator, or rows repeated: two fits tell.
+
+        They are made when it is first asked, for training as the estimator does needs no weights.
+        """
+        takes = has_fit_parameter(self.estimator, "sample_weight")
+        return self.given or (takes and _weights_are_rows(self.estimator, self.X, self.y))
+
+    @property
+    def knows_weights(self) -> bool:
+        """Whether it takes no two fits any more to tell how weights are read."""
+        takes = has_fit_parameter(self.estimator, "sample_weight")
+        return self.given or not takes or "weighted" in self.__dict__
 
     @property
     def seeds(self) -> list[str]:
@@ -104,7 +119,8 @@ class Refitting:
         if extra is not None:
             X, labels = _stacked(X, extra.X), np.concatenate([labels, extra.y])
             weight = np.append(weight, extra.weight)
-        return _fit(self._seeded(seed), X, labels, weight, self.weighted)
+        alike = bool(np.all(weight == 1.0))
+        return _fit(self._seeded(seed), X, labels, weight, alike or self.weighted)
 
     def _seeded(self, seed: int) -> Any:
         estimator = clone(self.estimator)
@@ -134,7 +150,7 @@ def _weights_are_rows(estimator: Any, X: Any, y: Any) -> bool:
         some = np.union1d(some, np.unique(y, return_index=True)[1])
     X, y = _safe_indexing(X, some), y[some]
     weight = np.where(np.arange(len(some)) % 3 == 0, 2.0, 1.0)
-    refit = Refitting(estimator, X, y, weight, weighted=True)
+    refit = Refitting(estimator, X, y, weight)
     try:
         models = [_fit(refit._seeded(0), X, y, weight, weighted) for weighted in (True, False)]
         first, second = (_outputs(model, X) for model in models)

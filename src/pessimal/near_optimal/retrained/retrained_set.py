@@ -10,6 +10,7 @@ All this finds members. It proves nothing of those it did not find.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Sequence
 from copy import copy
@@ -73,6 +74,15 @@ class RetrainedSet(NearOptimalSet):
         errors; of the squared error for a regressor.
     deadline : Deadline, optional
         When to leave other seeds alone.
+    fitted : classifier or regressor, optional
+        A fit to these rows, which stands for the first one if there is no time for that.
+    fit_seconds : float, optional
+        How long it took.
+
+    Attributes
+    ----------
+    seconds : float
+        How long the first fit and its training loss took.
     """
 
     proves = False
@@ -86,18 +96,23 @@ class RetrainedSet(NearOptimalSet):
         sample_weight: Any = None,
         training_loss: Any = None,
         deadline: Deadline = NEVER,
+        fitted: Any = None,
+        fit_seconds: float = 0.0,
     ) -> None:
         self.budget = budget
         self.refitting = Refitting.of(estimator, X, y, sample_weight)
         self._training_loss = training_loss
-        model = self.refitting.fit()
+        begun = time.perf_counter()
+        late = fitted is not None and not deadline.affords(fit_seconds)
+        model = fitted if late else self.refitting.fit()
         self.loss = own_loss(model)
         self.classes = tuple(model.classes_.tolist()) if is_classifier(model) else ()
         self.met: list[Fit] = []
         self._mixed = 1.0  # the share of bootstrap weights that the budget affords, for all we know
         self._meet(model)
+        self.seconds = time.perf_counter() - begun + (fit_seconds if late else 0.0)
         for seed in range(1, SEEDS + 1) if self.refitting.seeds else ():
-            if deadline.over:
+            if not deadline.affords(self.seconds):
                 break
             if self._meet(self.refitting.fit(seed=seed)).train_loss == self.met[0].train_loss:
                 break  # the seed makes no difference
@@ -118,6 +133,11 @@ class RetrainedSet(NearOptimalSet):
     ) -> Self:
         """Make the set of the fits that train on (X, y) about as well as the best seen."""
         return cls(estimator, X, y, budget, sample_weight)
+
+    @property
+    def refit_seconds(self) -> float:
+        """What a refit takes, by the first fit: with less time left none is begun."""
+        return self.seconds if self.refitting.knows_weights else 3.0 * self.seconds
 
     @property
     def trained(self) -> Extreme:  # type: ignore[override]
@@ -175,7 +195,7 @@ class RetrainedSet(NearOptimalSet):
         it, or that of a member that saw neither if it is larger.
         """
         judge = find_loss(loss or self.loss)
-        allowance = Allowance(node_limit or REFITS, Deadline.read(time_limit))
+        allowance = self._allowance(node_limit or REFITS, Deadline.read(time_limit))
         value, model = self._extreme(X, self._labels(y), judge, 1.0, allowance)
         ceiling = 1.0 if isinstance(judge, Step) else np.inf
         return Extreme(value, value, ceiling, model)
@@ -190,7 +210,7 @@ class RetrainedSet(NearOptimalSet):
     ) -> Extreme:
         """Find a member of small mean loss, by training on the rows as well."""
         judge = find_loss(loss or self.loss)
-        allowance = Allowance(REFITS, Deadline.read(time_limit))
+        allowance = self._allowance(REFITS, Deadline.read(time_limit))
         value, model = self._extreme(X, self._labels(y), judge, -1.0, allowance)
         return Extreme(value, 0.0, value, model)
 
@@ -233,8 +253,8 @@ class RetrainedSet(NearOptimalSet):
         deadline = Deadline.read(time_limit)
         rng = np.random.default_rng(random_state)
         members = self.members[: read_size(n)]
-        while len(members) < n and not deadline.over:
-            members.append(self._bootstrapped(rng, Allowance(REFITS, deadline)))
+        while len(members) < n and deadline.affords(self.refit_seconds):
+            members.append(self._bootstrapped(rng, self._allowance(REFITS, deadline)))
         return members
 
     # What is found by training.
@@ -250,8 +270,7 @@ class RetrainedSet(NearOptimalSet):
         rng = np.random.default_rng(0)
         for _ in range(BOOTSTRAPS):
             self._bootstrapped(rng, allowance)
-        deadline = allowance.deadline
-        if len(y) > 1 and not deadline.over and self._learns_by_heart(push, deadline):
+        if len(y) > 1 and allowance.in_time and self._learns_by_heart(push, allowance):
             warnings.warn(
                 f"{type(self.refitting.estimator).__name__} learns rows by heart: it fits wrong "
                 "labels at no cost. Its worst case is of rows that were not attacked, one half at "
@@ -262,16 +281,16 @@ class RetrainedSet(NearOptimalSet):
             return self._held_out(push, allowance)
         least = np.inf
         # A fit that trains better than all before moves the whole set: then begin again there.
-        while self.trained.value < least and allowance.fits > 0:
+        while self.trained.value < least and allowance.fits > 0 and allowance.in_time:
             least = self.trained.value
             self.met += self._pushed(push, allowance)
         return self._judged(self.met, push)
 
-    def _learns_by_heart(self, push: Push, deadline: Deadline) -> bool:
+    def _learns_by_heart(self, push: Push, allowance: Allowance) -> bool:
         """Whether wrong labels, of as much weight as they may get, are learnt within the budget."""
         if self.memorises:
             return True
-        if deadline.over:  # no rows will be attacked
+        if not allowance.in_time:  # no rows will be attacked
             return False
         trained = self.trained.model
         wrong = replace(push, side=1.0).rows(trained, alike=True)
@@ -288,7 +307,7 @@ class RetrainedSet(NearOptimalSet):
         found: list[tuple[float, Any]] = []
         for attacked, judging in ((first, second), (second, first)):
             deadline = allowance.deadline.share(0.5) if not found else allowance.deadline
-            fits = self._pushed(attacked, Allowance(allowance.fits // 2, deadline))
+            fits = self._pushed(attacked, self._allowance(allowance.fits // 2, deadline))
             found.append(self._judged(fits, judging))
         sizes = [len(second.y), len(first.y)]
         value = float(np.average([loss for loss, _ in found], weights=sizes))
@@ -342,6 +361,9 @@ class RetrainedSet(NearOptimalSet):
             excess = fit.train_loss - self.trained.value
             self._mixed *= float(np.clip(0.8 * np.sqrt(self._slack() / excess), 0.1, 0.5))
         return self.trained.model
+
+    def _allowance(self, fits: int, deadline: Deadline) -> Allowance:
+        return Allowance(fits, deadline, self.refit_seconds)
 
     # Losses.
 

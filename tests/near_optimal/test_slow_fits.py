@@ -1,0 +1,98 @@
+"""An estimator that trains slowly: a fit cannot be cut short, so it is not begun too late."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from clocks import WorkClock
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from pessimal import Budget, PessimisticSearchCV, audit_estimator
+from pessimal.limits import Deadline
+from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
+
+SECONDS = 10.0
+"""Of a fit."""
+
+X, Y = make_classification(120, 5, flip_y=0.2, random_state=0)
+TRAIN, VAL = slice(0, 60), slice(60, 120)
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class SlowTree(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that takes ten seconds to train."""
+
+    clock: ClassVar[WorkClock]
+    fits: ClassVar[int] = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        SlowTree.clock.work(SECONDS)
+        SlowTree.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> WorkClock:
+    SlowTree.clock, SlowTree.fits = WorkClock(monkeypatch), 0
+    return SlowTree.clock
+
+
+def tree(**options: Any) -> SlowTree:
+    return SlowTree(max_depth=2, random_state=0, **options)
+
+
+@pytest.mark.parametrize("seconds", [5.0, 25.0, 45.0, 120.0])
+def test_no_question_passes_its_limit(clock: WorkClock, seconds: float) -> None:
+    members = RetrainedSet(tree(), X[TRAIN], Y[TRAIN], Budget(0.5), deadline=Deadline(0.0))
+    for ask in (members.worst, members.best):
+        begun = clock.now
+        ask(X[VAL], Y[VAL], time_limit=seconds)
+        assert clock.now <= begun + seconds
+    begun = clock.now
+    members.sample(20, time_limit=seconds)
+    assert clock.now <= begun + seconds
+
+
+@pytest.mark.usefixtures("clock")
+def test_with_time_for_them_there_are_refits() -> None:
+    members = RetrainedSet(tree(), X[TRAIN], Y[TRAIN], Budget(0.5), deadline=Deadline(0.0))
+    members.worst(X[VAL], Y[VAL], time_limit=120.0)
+    assert SlowTree.fits > 4
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_fit_that_is_there_stands_for_the_first_if_there_is_no_time() -> None:
+    fitted = tree().fit(X[TRAIN], Y[TRAIN])
+    late = Deadline.after(SECONDS / 2)
+    options: dict[str, Any] = {"fitted": fitted, "fit_seconds": SECONDS}
+    members = RetrainedSet(tree(), X[TRAIN], Y[TRAIN], Budget(0.5), deadline=late, **options)
+    assert members.trained.model is fitted
+    assert members.refit_seconds >= SECONDS
+    RetrainedSet(
+        tree(), X[TRAIN], Y[TRAIN], Budget(0.5), deadline=Deadline.after(SECONDS), **options
+    )
+    assert SlowTree.fits == 2
+
+
+@pytest.mark.parametrize("seconds", [25.0, 65.0, 200.0])
+def test_an_audit_ends_within_its_limit_and_says_that_it_was_cut_short(
+    clock: WorkClock, seconds: float
+) -> None:
+    fitted = tree().fit(X[TRAIN], Y[TRAIN])
+    begun = clock.now
+    report = audit_estimator(fitted, X[TRAIN], Y[TRAIN], X[VAL], Y[VAL], time_limit=seconds)
+    assert clock.now <= begun + seconds
+    assert report.stopped
+
+
+@pytest.mark.parametrize("seconds", [25.0, 45.0, 105.0, 205.0])
+def test_a_search_keeps_time_for_its_last_fit(clock: WorkClock, seconds: float) -> None:
+    grid = {"min_samples_leaf": [1, 5]}
+    search = PessimisticSearchCV(tree(), grid, cv=3, time_limit=seconds).fit(X, Y)
+    assert clock.now <= seconds
+    assert np.isfinite(search.best_score_)
+    assert search.stopped_ == "time_limit"
