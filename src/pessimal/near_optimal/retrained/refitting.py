@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse, vstack
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -104,7 +105,10 @@ class Refitting:
         if extra is not None:
             X, labels = _stacked(X, extra.X), np.concatenate([labels, extra.y])
             weight = np.append(weight, extra.weight)
-        return _fit(self._seeded(seed), X, labels, weight, self.weighted)
+        # The first fit has looked at the parameters; boosting would do so for each tree.
+        again = bool(seed) or any(given is not None for given in (extra, factor, y))
+        with config_context(skip_parameter_validation=True if again else None):
+            return _fit(self._seeded(seed), X, labels, weight, self.weighted)
 
     def _seeded(self, seed: int) -> Any:
         estimator = clone(self.estimator)
