@@ -24,6 +24,12 @@ from pessimal.model_selection.ranges import End
 
 Criterion = Literal["worst", "found", "mean"]
 
+HEADROOM = 0.1
+"""How much more, as a share, the fits of a value must lose than the best value at its worst.
+
+The models that bound a cell of values lose a little less than those at its ends.
+"""
+
 
 @dataclass(eq=False)
 class Evaluation:
@@ -46,6 +52,9 @@ class Evaluation:
         By candidate and fold.
     hopeless : set
         Candidates for which there is no hope of sharp bounds.
+    slowest, slowest_look : float
+        Seconds of the slowest fit, and of the slowest look at a value of a range. What would end
+        too late is not begun.
     stopped : str
         What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
     """
@@ -61,6 +70,8 @@ class Evaluation:
     worst: Worst = field(init=False)
     ends: dict[tuple[int, int], End | None] = field(default_factory=dict)
     hopeless: set[int] = field(default_factory=set)
+    slowest: float = 0.0
+    slowest_look: float = 0.0
     stopped: str = ""
 
     def __post_init__(self) -> None:
@@ -70,21 +81,20 @@ class Evaluation:
     def add(self, candidates: Sequence[dict[str, Any]], *, of_range: bool = False) -> None:
         """Fit candidates on all folds, and look for their worst cases; coarsely if that proves.
 
-        Of a range only what is proved counts, and its ends are kept.
+        Of a range only what is proved counts, and its ends are kept. A value whose fits lose more
+        than the best value at its worst is looked at no further.
         """
         first = len(self.candidates)
         self.candidates += candidates
         self.worst = self.worst.followed_by(Worst.unknown(len(candidates), self.n_splits))
         total = len(self.candidates)
         places = [(c, k) for c in range(first, total) for k in range(self.n_splits)]
-        slowest = 0.0
 
         def tasks(interrupts: Interrupts) -> Iterator[Any]:
             for c, k in places:
                 if interrupts.pending:  # a set that ended at Ctrl-C has an answer like any other
                     return
-                # What would end too late is not begun.
-                if (c, k) > (0, 0) and self.deadline.left < slowest:
+                if (c, k) > (0, 0) and self.deadline.left < self.slowest:
                     self.stopped = self.stopped or "time_limit"
                     return
                 yield delayed(self.folds.evaluate)(self.candidates[c], k, (c, total), of_range)
@@ -99,7 +109,7 @@ class Evaluation:
                     self.outcomes.append(outcome)
                     self.worst.set(*place, found)
                     self.ends[place] = found.end
-                    slowest = max(slowest, found.seconds)
+                    self.slowest = max(self.slowest, found.seconds)
                 interrupts.deliver()
         except KeyboardInterrupt:
             if not self.outcomes:
@@ -108,8 +118,7 @@ class Evaluation:
         if len(self.outcomes) < self.n_splits:
             self.n_splits = len(self.outcomes)
             self.worst = self.worst.of_first(self.n_splits)
-        if not of_range:
-            self._race(range(first, total))
+        self._race(range(first, total), of_range)
 
     def tighten(self, gap: float, alike: bool = False) -> None:
         """Prove better bounds for candidates that these could make the best.
@@ -145,12 +154,14 @@ class Evaluation:
         """Whether a candidate was fitted on all folds."""
         return len(self.outcomes) >= self.n_splits * (c + 1)
 
-    def _race(self, candidates: Sequence[int]) -> None:
-        """Look for worst cases by refits, and drop candidates that cannot win any more."""
+    def _race(self, candidates: Sequence[int], of_range: bool) -> None:
+        """Look for worst cases beside the fits, and drop candidates that cannot win any more."""
         known = self.worst
         racing = [
             c for c in candidates if np.isfinite(known.found[c]).all() and not known.looked[c].all()
         ]
+        if of_range:  # a value of which nothing is proved is refused, not looked at
+            racing = [c for c in racing if known.proves[c].all()]
         racing.sort(key=self._standing)
         places = [(c, k) for c in racing for k in np.flatnonzero(~known.looked[c]).tolist()]
         dropped: set[int] = set()
@@ -160,7 +171,8 @@ class Evaluation:
                 scores = known.scores() if self.criterion == "worst" else known.found.mean(axis=1)
                 rivals = scores[known.looked.all(axis=1) & (np.arange(len(scores)) != c)]
                 best = np.nanmax(rivals, initial=-np.inf)
-                if known.found[c].mean() < best - slack(best):
+                near = max(slack(best), HEADROOM * abs(best) if of_range else 0.0)
+                if known.found[c].mean() < best - near:
                     dropped.add(c)
             return c in dropped
 
@@ -169,7 +181,8 @@ class Evaluation:
             share = min(1.0, self.n_jobs / (len(places) - place))
             return max(AT_ONCE, share * self.deadline.left)
 
-        self._look(places, is_out, seconds, always=racing[:1])
+        always = () if known.looked.all(axis=1).any() else racing[:1]
+        self._look(places, is_out, seconds, always, of_range)
         for c in racing:
             if not (known.looked[c].all() or is_out(c)):
                 known.forget(c)  # its fits alone would flatter it
@@ -180,6 +193,7 @@ class Evaluation:
         is_out: Callable[[int], bool],
         seconds: Callable[[int], float],
         always: Sequence[int] = (),
+        of_range: bool = False,
     ) -> None:
         """Look for worst cases in order, leaving out candidates once they are out.
 
@@ -189,6 +203,7 @@ class Evaluation:
         if self.stopped == "Ctrl-C":
             return
         begun: deque[tuple[int, int]] = deque()
+        ask = self.folds.climbed if of_range else self.folds.worst
 
         def tasks(interrupts: Interrupts) -> Iterator[Any]:
             for number, (c, k) in enumerate(places):
@@ -196,11 +211,12 @@ class Evaluation:
                     return
                 if is_out(c):
                     continue
-                if self.deadline.over and c not in always:
+                reserve = self.slowest_look if of_range else 0.0
+                if self.deadline.left < reserve and c not in always:
                     self.stopped = self.stopped or "time_limit"
                     return
                 begun.append((c, k))
-                yield delayed(self.folds.worst)(self.candidates[c], k, seconds(number))
+                yield delayed(ask)(self.candidates[c], k, seconds(number))
 
         try:
             with noted_interrupts() as interrupts:
@@ -208,7 +224,9 @@ class Evaluation:
                     c, k = begun.popleft()
                     if not is_out(c):
                         self.worst.set(c, k, found)
-                        self.worst.sharp[c, k] = True
+                        self.worst.sharp[c, k] = not of_range
+                        self.ends[c, k] = found.end
+                        self.slowest_look = max(self.slowest_look, found.seconds)
                         if found.hopeless:
                             self.hopeless.add(c)
                         if found.cut:
