@@ -16,6 +16,8 @@ def test_a_quick_run_writes_the_page(tmp_path: Path) -> None:
     selection.main(["--quick", "--out", str(tmp_path)])
     page = (tmp_path / "search.md").read_text()
     assert "## Ranges of C" in page
+    assert "## Wide tables" in page
+    assert "Of 2 searches 0 ended more than 20 % after their limit" in page
     assert "above the proved bound in 0 of 2 problems" in page
     assert "## Seconds" in page
     selection.main(["--quick", "--report", "--out", str(tmp_path)])

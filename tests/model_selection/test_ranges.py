@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from pessimal import PessimisticSearchCV, near_optimal_set
 from pessimal.errors import InvalidInputError
 from pessimal.limits import AT_ONCE
 from pessimal.model_selection import Range
+from pessimal.model_selection.plots import plot_curve
 
 CV = KFold(2, shuffle=True, random_state=0)
 
@@ -148,3 +151,55 @@ def test_what_has_no_such_penalty_is_refused_by_name() -> None:
     for low, high in ((2.0, 1.0), (-1.0, 1.0), (1.0, np.inf), ("1", 2.0)):
         with pytest.raises(InvalidInputError, match="low="):
             Range(low, high)  # type: ignore[arg-type]
+
+
+def wide(seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 100))
+    return X, (X[:, 0] + rng.standard_normal(60) > 0.0).astype(int)
+
+
+def test_values_that_lose_too_much_are_dropped_and_the_bound_holds() -> None:
+    X, y = wide(0)
+    search = PessimisticSearchCV(
+        LogisticRegression(max_iter=1000), {"C": Range(1e-3, 1e3)}, epsilon=0.05, cv=CV, refit=False
+    ).fit(X, y)
+    results = search.cv_results_
+    assert search.gap_ <= 0.01
+    dropped = results["worst_dropped"]
+    assert 0 < dropped.sum() < len(dropped)
+    # Their own fits, which are equally good models, lose more than the best value at its worst.
+    assert (results["mean_worst_found"][dropped] < search.best_score_).all()
+    splits = list(CV.split(X))
+    for C in np.geomspace(1e-3, 1e3, 13):
+        found = worst_found(LogisticRegression(C=C, max_iter=1000), X, y, splits)
+        assert found <= search.score_bound_ * (1.0 - 1e-3)
+
+
+def test_a_curve_leaves_out_dropped_values() -> None:
+    X, y = wide(0)
+    search = PessimisticSearchCV(
+        LogisticRegression(max_iter=1000), {"C": Range(1e-3, 1e3)}, cv=CV, n_iter=7
+    ).fit(X, y)
+    worst: Any = plot_curve(search, "C").containers[0]
+    assert (
+        np.isnan(worst.lines[0].get_ydata()).tolist()
+        == search.cv_results_["worst_dropped"].tolist()
+    )
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.2, 0.3, 0.5])
+def test_time_that_ends_before_the_gap_is_closed_is_told(
+    monkeypatch: pytest.MonkeyPatch, limit: float
+) -> None:
+    X, y = wide(1)
+    search = PessimisticSearchCV(
+        LogisticRegression(max_iter=1000), {"C": Range(1e-3, 1e3)}, epsilon=1e-3, cv=CV, refit=False
+    )
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: 1e-3 * next(ticks))
+    with pytest.warns(UserWarning, match="stopped by time_limit"):
+        search.set_params(time_limit=limit).fit(X, y)
+    assert search.stopped_ == "time_limit"
+    assert search.gap_ > 0.01
+    assert np.isfinite(search.best_score_)

@@ -23,7 +23,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from pessimal import Budget, near_optimal_set
 from pessimal.errors import InvalidInputError
@@ -292,3 +292,20 @@ def test_out_of_time_no_other_seed_is_trained(monkeypatch: pytest.MonkeyPatch) -
     assert fits == [0]
     RetrainedSet(forest, X, y, Budget(0.1))
     assert fits == [0, 0, 1, 2]
+
+
+def test_parameters_are_looked_at_once_and_refused_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = np.arange(24.0).reshape(-1, 1), np.arange(24) % 2
+    checks: list[Any] = []
+    check = DecisionTreeRegressor._validate_params
+    monkeypatch.setattr(
+        DecisionTreeRegressor, "_validate_params", lambda tree: checks.append(check(tree))
+    )
+    boosting = GradientBoostingClassifier(n_estimators=5, max_depth=1, random_state=0)
+    members = near_optimal_set(boosting, X, y, epsilon=0.1)
+    made = len(checks)
+    assert made > 0  # scikit-learn does so for every tree of every fit
+    members.worst(X, y, node_limit=6)
+    assert len(checks) == made
+    with pytest.raises(ValueError, match="'learning_rate' parameter"):
+        near_optimal_set(GradientBoostingClassifier(learning_rate=-1.0), X, y, epsilon=0.1)

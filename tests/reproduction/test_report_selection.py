@@ -107,6 +107,21 @@ def test_a_model_with_fewer_draws_than_others_gets_no_recommendation(rows: pd.Da
     assert "Over logistic the rule below recommends ε = 5 %." in short.paragraphs[0]
 
 
+def test_numbers_of_rows_that_a_stopped_run_has_hardly_begun_are_left_out() -> None:
+    draws = {("logistic", 20): 4, ("logistic", 200): 3, ("forest", 20): 4, ("forest", 200): 1}
+    rows = pd.DataFrame(
+        [
+            made_up(model, data, n, seed, method)
+            for (model, n), drawn in draws.items()
+            for data, seed, method in product(("cancer", "heart"), range(drawn), METHODS)
+        ]
+    )
+    found = selection.sections(rows)
+    sizes = part(found, "by-size")[["model", "n"]].drop_duplicates()
+    assert sizes.to_numpy().tolist() == [["logistic", 20], ["logistic", 200], ["forest", 20]]
+    assert "Left out, with their draws so far: forest n = 200 (1)." in found[-1].paragraphs[0]
+
+
 def test_one_draw_alone_has_no_error_and_tells_nothing_from_chance(rows: pd.DataFrame) -> None:
     found = over_tables(differences(rows[rows["seed"] == 0], ACCURACY), "model")
     entry = found.loc[("forest", "accuracy_noise", "ε = 5 %")]

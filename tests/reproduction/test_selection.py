@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from pessimal import PessimisticSearchCV
 from pessimal.reproduction import Configuration, selection
+from pessimal.reproduction.selection import SIZES
 from pessimal.reproduction.selection.choosing import (
     ACCURACY,
     METHODS,
@@ -25,6 +28,7 @@ from pessimal.reproduction.selection.choosing import (
 )
 from pessimal.reproduction.selection.measures import Draw, measure, probability, tilt
 from pessimal.reproduction.selection.models import KINDS
+from pessimal.reproduction.selection.remembering import Boosting, Forest, remembered_fits
 from pessimal.reproduction.tables import TABLES, Table
 
 SEED = 31
@@ -46,6 +50,47 @@ def test_it_has_twenty_draws_of_at_least_twelve_tables_for_every_model(
         for data in {at["data"] for at in own}:
             assert len({at["seed"] for at in own if at["data"] == data}) >= 20
     assert {20, 2000} <= {at["n"] for at in configurations}
+
+
+def test_what_takes_longest_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Table, "missing", lambda _: None)
+    configurations = selection.study().configurations
+    late = [
+        at["model"] in ("forest", "boosting") and at["n"] != SIZES[str(at["data"])][0]
+        for at in configurations
+    ]
+    assert late == sorted(late)
+    first = [int(str(at["seed"])) for at in configurations[: late.index(True)]]
+    assert first == sorted(first)  # all of a draw before the next
+
+
+@pytest.mark.parametrize(
+    ("remembering", "usual"),
+    [(Forest, RandomForestClassifier), (Boosting, GradientBoostingClassifier)],
+)
+def test_fits_are_made_once_and_are_those_of_scikit_learn(
+    drawn: Draw, monkeypatch: pytest.MonkeyPatch, remembering: Any, usual: Any
+) -> None:
+    made: list[Any] = []
+    fit = usual.fit
+
+    def counted(*given: Any) -> Any:
+        made.append(given)
+        return fit(*given)
+
+    monkeypatch.setattr(usual, "fit", counted)
+    weight = np.linspace(0.5, 1.5, len(drawn.y))
+    with remembered_fits():
+        for sample_weight in (None, weight, None, weight):
+            model = remembering(n_estimators=3, random_state=1)
+            model.fit(drawn.X, drawn.y, sample_weight)
+            other = fit(usual(n_estimators=3, random_state=1), drawn.X, drawn.y, sample_weight)
+            for _ in range(2):
+                said = model.predict_proba(drawn.X_test)
+                np.testing.assert_array_equal(said, other.predict_proba(drawn.X_test))
+        assert len(made) == 2
+        remembering(n_estimators=4, random_state=1).fit(drawn.X, drawn.y)
+        assert len(made) == 3
 
 
 def test_a_table_whose_package_is_missing_is_left_out_by_name(

@@ -11,7 +11,7 @@ import numpy as np
 
 from pessimal.errors import InvalidInputError
 from pessimal.model_selection.evaluation import Evaluation
-from pessimal.model_selection.ranges import Losses, Range, middle
+from pessimal.model_selection.ranges import Losses, Range, middle, smooth_loss
 
 MOST_VALUES = 200
 """Looked at, unless another limit is given."""
@@ -47,6 +47,8 @@ class RangeSearch:
     """Divide the cell that may hold the best value until none can beat the best by the gap."""
 
     def __init__(self, evaluation: Evaluation, branches: Sequence[Branch], gap: float) -> None:
+        if evaluation.folds.worst_case.loss is not None:
+            smooth_loss(evaluation.folds.worst_case.loss)
         self.evaluation, self.branches, self.gap = evaluation, branches, gap
         self.cells: list[Cell] = []
         self._losses: dict[tuple[int, int], Losses] = {}
@@ -54,48 +56,66 @@ class RangeSearch:
     def run(self, most: int) -> float:
         """Look at values, at most so many; return a score above which no value's worst is.
 
-        Cells are divided by what was found, which is cheap; what is proved of the best comes last.
+        Cells are divided by what was found, which is cheap. What is proved of the best comes last,
+        in half of the time; what that leaves goes to cells again.
         """
-        evaluation, half_time = self.evaluation, self.evaluation.deadline.share(0.5)
-        looked_at = self._begin()
-        while not (evaluation.stopped or half_time.over or looked_at >= most):
-            cell = self.cells[0]
-            best = float(np.nanmax(evaluation.worst.found.mean(axis=1)))
-            value = self._middle(cell)
-            if -cell.low <= best + (1.0 - FOR_BOUNDS) * self.gap * abs(best) or value is None:
+        evaluation = self.evaluation
+        left = most - self._begin()
+        while not evaluation.stopped:
+            added = self._divide(left)
+            evaluation.tighten(FOR_BOUNDS * self.gap, alike=True)
+            left -= added
+            if left <= 0 or self._value_to_add() is None:
                 break
-            c = len(evaluation.candidates)
+            if added == 0:
+                evaluation.stopped = evaluation.stopped or "time_limit"
+        return -self.cells[0].low
+
+    def _divide(self, most: int) -> int:
+        """Divide cells for half of the time; return by how many values."""
+        evaluation, half_time = self.evaluation, self.evaluation.deadline.share(0.5)
+        added = 0
+        while added < most and not (evaluation.stopped or half_time.over):
+            value = self._value_to_add()
+            if value is None:
+                break
+            cell, c = self.cells[0], len(evaluation.candidates)
             evaluation.add([self.branches[cell.branch].candidate(value)], of_range=True)
             if evaluation.is_complete(c):
                 heappop(self.cells)
                 self._add(cell.left, c, cell.branch)
                 self._add(c, cell.right, cell.branch)
-                looked_at += 1
-        if not evaluation.stopped:
-            evaluation.tighten(FOR_BOUNDS * self.gap, alike=True)
-        return -self.cells[0].low
+                added += 1
+        return added
+
+    def _value_to_add(self) -> float | None:
+        """Return the value that divides the cell of the best bound; None if that is near enough."""
+        worst = self.evaluation.worst
+        best = float(np.nanmax(worst.found[worst.looked.all(axis=1)].mean(axis=1)))
+        cell = self.cells[0]
+        if -cell.low <= best + (1.0 - FOR_BOUNDS) * self.gap * abs(best):
+            return None
+        return self._middle(cell)
 
     def _begin(self) -> int:
-        """Look at the first values of all ranges, and say how many they are."""
-        first = len(self.evaluation.candidates)
-        values = [branch.values.values(branch.name) for branch in self.branches]
-        self.evaluation.add(
-            [
-                branch.candidate(value)
-                for branch, of in zip(self.branches, values, strict=True)
-                for value in of
-            ],
-            of_range=True,
-        )
-        c = first
-        for number, of in enumerate(values):
-            if self.evaluation.is_complete(c + len(of) - 1):
-                for left in range(c, c + len(of) - 1):
+        """Look at the first values of all ranges, and say how many they are.
+
+        One after the other, so that soon there is a best one that others are dropped by.
+        """
+        evaluation = self.evaluation
+        begun = len(evaluation.candidates)
+        for number, branch in enumerate(self.branches):
+            first, values = len(evaluation.candidates), branch.values.values(branch.name)
+            for value in values:
+                if not evaluation.stopped:
+                    evaluation.add([branch.candidate(value)], of_range=True)
+            last = first + len(values) - 1
+            if evaluation.is_complete(last):
+                for left in range(first, last):
                     self._add(left, left + 1, number)
             else:  # no loss is below 0, whatever the value
-                heappush(self.cells, Cell(0.0, c, c, number))
-            c += len(of)
-        return c - first
+                heappush(self.cells, Cell(0.0, first, first, number))
+        return len(evaluation.candidates) - begun
 
     def _middle(self, cell: Cell) -> float | None:
         """Return the middle of a cell, unless nothing is left to divide."""

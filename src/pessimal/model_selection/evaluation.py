@@ -24,6 +24,12 @@ from pessimal.model_selection.ranges import End
 
 Criterion = Literal["worst", "found", "mean"]
 
+HEADROOM = 0.1
+"""How much more, as a share, the fits of a value must lose than the best value at its worst.
+
+The models that bound a cell of values lose a little less than those at its ends.
+"""
+
 
 @dataclass(eq=False)
 class Evaluation:
@@ -48,8 +54,9 @@ class Evaluation:
         By candidate and fold.
     hopeless : set
         Candidates for which there is no hope of sharp bounds.
-    slowest, fit_seconds : float
-        Of a fit with what comes with it, and of the fit alone.
+    slowest, fit_seconds, slowest_look : float
+        Seconds of the slowest fit with what comes with it, of the fit alone, and of the slowest
+        look at a value of a range. What would end too late is not begun.
     stopped : str
         What ended the search early, "time_limit" or "Ctrl-C"; empty if nothing did.
     """
@@ -68,6 +75,7 @@ class Evaluation:
     hopeless: set[int] = field(default_factory=set)
     slowest: float = 0.0
     fit_seconds: float = 0.0
+    slowest_look: float = 0.0
     stopped: str = ""
 
     def __post_init__(self) -> None:
@@ -82,7 +90,8 @@ class Evaluation:
     def add(self, candidates: Sequence[dict[str, Any]], *, of_range: bool = False) -> None:
         """Fit candidates on all folds, and look for their worst cases; coarsely if that proves.
 
-        Of a range only what is proved counts, and its ends are kept.
+        Of a range only what is proved counts, and its ends are kept. A value whose fits lose more
+        than the best value at its worst is looked at no further.
         """
         first = len(self.candidates)
         self.candidates += candidates
@@ -94,7 +103,6 @@ class Evaluation:
             for c, k in places:
                 if interrupts.pending:  # a set that ended at Ctrl-C has an answer like any other
                     return
-                # What would end too late is not begun.
                 if (c, k) > (0, 0) and self.left < self.slowest:
                     self.stopped = self.stopped or "time_limit"
                     return
@@ -120,8 +128,7 @@ class Evaluation:
         if len(self.outcomes) < self.n_splits:
             self.n_splits = len(self.outcomes)
             self.worst = self.worst.of_first(self.n_splits)
-        if not of_range:
-            self._race(range(first, total))
+        self._race(range(first, total), of_range)
 
     def tighten(self, gap: float, alike: bool = False) -> None:
         """Prove better bounds for candidates that these could make the best.
@@ -157,12 +164,14 @@ class Evaluation:
         """Whether a candidate was fitted on all folds."""
         return len(self.outcomes) >= self.n_splits * (c + 1)
 
-    def _race(self, candidates: Sequence[int]) -> None:
-        """Look for worst cases by refits, and drop candidates that cannot win any more."""
+    def _race(self, candidates: Sequence[int], of_range: bool) -> None:
+        """Look for worst cases beside the fits, and drop candidates that cannot win any more."""
         known = self.worst
         racing = [
             c for c in candidates if np.isfinite(known.found[c]).all() and not known.looked[c].all()
         ]
+        if of_range:  # a value of which nothing is proved is refused, not looked at
+            racing = [c for c in racing if known.proves[c].all()]
         racing.sort(key=self._standing)
         places = [(c, k) for c in racing for k in np.flatnonzero(~known.looked[c]).tolist()]
         dropped: set[int] = set()
@@ -172,7 +181,8 @@ class Evaluation:
                 scores = known.scores() if self.criterion == "worst" else known.found.mean(axis=1)
                 rivals = scores[known.looked.all(axis=1) & (np.arange(len(scores)) != c)]
                 best = np.nanmax(rivals, initial=-np.inf)
-                if known.found[c].mean() < best - slack(best):
+                near = max(slack(best), HEADROOM * abs(best) if of_range else 0.0)
+                if known.found[c].mean() < best - near:
                     dropped.add(c)
             return c in dropped
 
@@ -181,8 +191,9 @@ class Evaluation:
             share = min(1.0, self.n_jobs / (len(places) - place))
             return max(AT_ONCE, share * self.left)
 
+        always = () if known.looked.all(axis=1).any() else racing[:1]
         # A refit takes as long as the fit did.
-        self._look(places, is_out, seconds, least=self.slowest, always=racing[:1])
+        self._look(places, is_out, seconds, self.slowest, always, of_range)
         for c in racing:
             if not (known.looked[c].all() or is_out(c)):
                 known.forget(c)  # its fits alone would flatter it
@@ -194,11 +205,13 @@ class Evaluation:
         seconds: Callable[[int], float],
         least: float = 0.0,
         always: Sequence[int] = (),
+        of_range: bool = False,
     ) -> None:
         """Look for worst cases in order, leaving out candidates once they are out.
 
         With less than the `least` seconds left none is begun. Of candidates that `always` count
-        what was found then is their fit, which trains as well as any.
+        what was found then is their fit, which trains as well as any; of a range that would prove
+        nothing, so they are looked at all the same.
 
         Who is out, is so for good. So the answer is that of one process, which looks at one fold
         after the other; several may look at folds that turn out not to count.
@@ -206,6 +219,7 @@ class Evaluation:
         if self.stopped == "Ctrl-C":
             return
         begun: deque[tuple[int, int]] = deque()
+        ask = self.folds.climbed if of_range else self.folds.worst
 
         def tasks(interrupts: Interrupts) -> Iterator[Any]:
             for number, (c, k) in enumerate(places):
@@ -213,14 +227,15 @@ class Evaluation:
                     return
                 if is_out(c):
                     continue
-                if self.left <= least:
+                if self.left <= (self.slowest_look if of_range else least):
                     self.stopped = self.stopped or "time_limit"
                     if c not in always:
                         return
-                    self.worst.looked[c, k] = True
-                    continue
+                    if not of_range:
+                        self.worst.looked[c, k] = True
+                        continue
                 begun.append((c, k))
-                yield delayed(self.folds.worst)(self.candidates[c], k, seconds(number), self.left)
+                yield delayed(ask)(self.candidates[c], k, seconds(number), self.left)
 
         try:
             with noted_interrupts() as interrupts:
@@ -228,7 +243,9 @@ class Evaluation:
                     c, k = begun.popleft()
                     if not is_out(c):
                         self.worst.set(c, k, found)
-                        self.worst.sharp[c, k] = True
+                        self.worst.sharp[c, k] = not of_range
+                        self.ends[c, k] = found.end
+                        self.slowest_look = max(self.slowest_look, found.seconds)
                         if found.hopeless:
                             self.hopeless.add(c)
                         if found.cut:

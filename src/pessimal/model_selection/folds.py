@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.metaestimators import _safe_split
 
 from pessimal.limits import AT_ONCE, Deadline
-from pessimal.model_selection.ranges import End
+from pessimal.model_selection.ranges import End, trained_on
 from pessimal.model_selection.worst import WorstCase
 from pessimal.near_optimal.base import Extreme, NearOptimalSet
 from pessimal.near_optimal.retrained.judging import own_loss
@@ -46,7 +46,7 @@ class Found:
     end : End, optional
         What a range needs to know of it.
     seconds : float
-        That the fit and this took.
+        That this took, with the fit if that was made.
     """
 
     found: float = np.nan
@@ -140,7 +140,10 @@ class Worst:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """What a worker needs to evaluate a candidate on a fold; `failed` is a worst score, too."""
+    """What a worker needs to evaluate a candidate on a fold; `failed` is a worst score, too.
+
+    The last near-optimal set of each fold is `kept`, with its candidate: it may be asked for more.
+    """
 
     estimator: Any
     X: Any
@@ -151,13 +154,19 @@ class Folds:
     error_score: float | Literal["raise"]
     failed: float
     ordinary: dict[str, Any]
+    kept: dict[int, tuple[Any, NearOptimalSet]] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave to other processes to make their own sets."""
+        return vars(self) | {"kept": {}}
 
     def evaluate(
         self, parameters: dict[str, Any], split: int, candidate: tuple[int, int], ended: bool
     ) -> tuple[dict[str, Any], Found]:
         """Fit and score as scikit-learn does, and find of the worst case what costs little.
 
-        That is a bound without branching where there are bounds, and elsewhere the fit itself.
+        That is a bound without branching where there are bounds, and elsewhere the fit itself. Of
+        a range it is the trained model, too: most values are far from the best.
         """
         begun = time.perf_counter()
         train, test = self.splits[split]
@@ -183,12 +192,31 @@ class Folds:
             if members is None:
                 found = task.score_of_fit(fit, X_test, y_test)
                 return Found(found, task.least_score(own_loss(fit)), proves=False, looked=False)
-            worst = members.worst(X_test, y_test, task.loss, time_limit=AT_ONCE)
-            end = End.of(members, worst) if ended else None
-            return replace(self._scored(worst, members), end=end)
+            if not ended:
+                worst = members.worst(X_test, y_test, task.loss, time_limit=AT_ONCE)
+                return self._scored(worst, members)
+            self.kept[split] = parameters, members
+            loss = trained_on(members, task, X_test, y_test)
+            trained = self._scored(Extreme(loss, loss, np.inf, None), members)
+            return replace(trained, looked=False, end=End.of(members))
 
         found = self._on(parameters, split, coarse)
         return outcome, replace(found, seconds=time.perf_counter() - begun)
+
+    def climbed(self, parameters: dict[str, Any], split: int, *_: float) -> Found:
+        """Find the worst case of a value of a range on a fold, with a bound without branching."""
+
+        def coarse(X: Any, y: Any, weight: Any, X_test: Any, y_test: Any) -> Found:
+            task, (known, members) = self.worst_case, self.kept.get(split, (None, None))
+            if known is not parameters:
+                members = task.bounded(self.with_parameters(parameters), X, y, weight)
+            assert members is not None
+            worst = members.worst(X_test, y_test, task.loss, time_limit=AT_ONCE)
+            return replace(self._scored(worst, members), end=End.of(members, worst.model))
+
+        begun = time.perf_counter()
+        found = self._on(parameters, split, coarse)
+        return replace(found, seconds=time.perf_counter() - begun)
 
     def worst(self, parameters: dict[str, Any], split: int, seconds: float, whole: float) -> Found:
         """Find the worst case of a candidate on a fold, in its share of the whole time."""

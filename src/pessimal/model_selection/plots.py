@@ -77,7 +77,8 @@ def plot_curve(search: PessimisticSearchCV, parameter: str, ax: Axes | None = No
     -------
     Axes
         With the worst scores found (mean and deviation over folds), shaded down to what is proved,
-        and the test scores, where these are in the same units.
+        and the test scores, where these are in the same units. Of values that were dropped there
+        are test scores alone.
 
     Examples
     --------
@@ -107,6 +108,7 @@ def plot_curve(search: PessimisticSearchCV, parameter: str, ax: Axes | None = No
     order = np.argsort(x, kind="stable")
     x, along = x[order], [along[k] for k in order]
     found, bound = results["mean_worst_found"][along], results["mean_worst_bound"][along]
+    found = np.where(results["worst_dropped"][along], np.nan, found)
     metric = search.refit if search.multimetric_ else "score"
     usual = results[f"mean_test_{metric}"][along]
     name = "score of the worst equally good model"

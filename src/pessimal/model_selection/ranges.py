@@ -20,9 +20,9 @@ from sklearn.pipeline import Pipeline
 
 from pessimal.errors import InvalidInputError
 from pessimal.limits import is_number
-from pessimal.losses import SmoothLoss, find_loss
+from pessimal.losses import Loss, SmoothLoss, find_loss
 from pessimal.model_selection.worst import WorstCase
-from pessimal.near_optimal.base import Extreme, NearOptimalSet
+from pessimal.near_optimal.base import NearOptimalSet
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.smooth.estimators import SUPPORTED
 from pessimal.near_optimal.smooth.objective import MeanLoss
@@ -114,17 +114,19 @@ class End:
     l1: Vector
 
     @classmethod
-    def of(cls, members: NearOptimalSet, worst: Extreme) -> End | None:
-        """Keep of a set and its worst case what a cell needs; nothing if it is none of these."""
-        model = worst.model
+    def of(cls, members: NearOptimalSet, worst: Any = None) -> End | None:
+        """Keep of a set and a bad model of it, or the trained one, what a cell needs.
+
+        Nothing is kept if it is none of these sets.
+        """
         while isinstance(members, PipelineSet):
-            members, model = members.inner, model.model
+            members, worst = members.inner, worst and worst.model
         if not isinstance(members, SmoothSet):
             return None
         problem = members.problem
         return cls(
             members.u,
-            problem.coordinates.variables(model),
+            members.u if worst is None else problem.coordinates.variables(worst),
             members.inner_limit,
             problem.penalty,
             problem.l1,
@@ -149,12 +151,7 @@ class Losses:
         while isinstance(members, PipelineSet):
             members, X_test = members.inner, members.steps.transform(X_test)
         problem = members.problem
-        judge = find_loss(task.loss or members.loss)
-        if not isinstance(judge, SmoothLoss):
-            raise InvalidInputError(
-                f"loss is {type(judge).__name__}; with a Range pass a smooth one, such as "
-                "loss='log' or scoring='neg_log_loss'"
-            )
+        judge = smooth_loss(task.loss or members.loss)
         rows = problem.encoded(problem.points(X_test, y_test), judge)
         return cls(MeanLoss(problem.rows, problem.loss), MeanLoss(rows, judge))
 
@@ -183,6 +180,26 @@ class Losses:
                 near, far = (half, far) if inside else (near, half)
             reached.append(self.test.value(start + near * (end - start)))
         return max(reached) * (1.0 - ROUNDING)
+
+
+def smooth_loss(loss: str | Loss) -> SmoothLoss:
+    """Return the loss that a range is searched by, if it can be."""
+    judge = find_loss(loss)
+    if not isinstance(judge, SmoothLoss):
+        raise InvalidInputError(
+            f"loss is {type(judge).__name__}; with a Range pass a smooth one, such as "
+            "loss='log' or scoring='neg_log_loss'"
+        )
+    return judge
+
+
+def trained_on(members: NearOptimalSet, task: WorstCase, X_test: Any, y_test: Any) -> float:
+    """Return the test loss of the trained model of a set that a range can have."""
+    losses = Losses.of(task, members, X_test, y_test)
+    while isinstance(members, PipelineSet):
+        members = members.inner
+    assert isinstance(members, SmoothSet)
+    return losses.test.value(members.u)
 
 
 def ranges_of(grid: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:

@@ -112,8 +112,8 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         standard deviations of both, ``rank_worst`` and ``worst_proved``. Greater is better: the
         worst model found has the first, and no equally good model scores below the second. A bound
         that could not have changed the choice is left coarse. ``worst_dropped`` says of an
-        estimator without bounds that it could not win any more before refits looked at all folds;
-        on the others its own fit is what was found.
+        estimator without bounds, or of a value of a `Range`, that it could not win any more before
+        all folds were looked at; on the others its own fit is what was found.
     best_index_, best_params_, best_estimator_, scorer_, refit_time_, multimetric_
         As in `GridSearchCV`.
     n_splits_ : int

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse, vstack
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -120,7 +121,10 @@ class Refitting:
             X, labels = _stacked(X, extra.X), np.concatenate([labels, extra.y])
             weight = np.append(weight, extra.weight)
         alike = bool(np.all(weight == 1.0))
-        return _fit(self._seeded(seed), X, labels, weight, alike or self.weighted)
+        # The first fit has looked at the parameters; boosting would do so for each tree.
+        again = bool(seed) or any(given is not None for given in (extra, factor, y))
+        with config_context(skip_parameter_validation=True if again else None):
+            return _fit(self._seeded(seed), X, labels, weight, alike or self.weighted)
 
     def _seeded(self, seed: int) -> Any:
         estimator = clone(self.estimator)

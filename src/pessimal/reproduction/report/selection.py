@@ -22,6 +22,7 @@ from pessimal.reproduction.report.paired import (
     written,
     written_mean,
 )
+from pessimal.reproduction.report.selection_draws import all_drawn, draws_of, finished
 from pessimal.reproduction.selection import LARGEST_TEST
 from pessimal.reproduction.selection.choosing import (
     ACCURACY,
@@ -67,7 +68,7 @@ STYLES = dict(
 
 def sections(rows: pd.DataFrame) -> Sequence[Section]:
     """Make the report from the rows of the study, each with the columns of its configuration."""
-    rows = with_mean(rows)
+    rows, unfinished = finished(with_mean(rows))
     by_table = {usual: differences(rows, usual) for usual in USUAL}
     overall = {usual: over_tables(found, "model") for usual, found in by_table.items()}
     against = best_usual(overall)
@@ -78,7 +79,7 @@ def sections(rows: pd.DataFrame) -> Sequence[Section]:
         _by_size(rows),
         *(_differences(overall[ACCURACY], kind) for kind in PLACES),
         _by_table(rows, by_table[ACCURACY]),
-        _compared(rows),
+        _compared(rows, unfinished),
     ]
 
 
@@ -133,7 +134,7 @@ def _in_short(
     measured = all_drawn(rows)
     found = over_tables(by_table.loc[measured])
     best = recommended(found)
-    over = f"{_draws(rows)}. Over {' and '.join(measured)}"
+    over = f"{draws_of(rows)}. Over {' and '.join(measured)}"
     text = [f"{over} the rule below recommends {best}."]
     if best is None:
         clean = found.loc[COLUMNS["accuracy", "clean"]].loc[list(PESSIMISTIC), "difference"]
@@ -157,27 +158,6 @@ def _in_short(
         )
         text.append(f"Clearly {words} the best usual choice: {listed or 'nowhere'}.")
     return Section("In short", tuple(text))
-
-
-def all_drawn(rows: pd.DataFrame) -> list[str]:
-    """Return the models that no other has more draws than.
-
-    Of a study that was stopped, few draws of a model would hide what it costs, not show it.
-    """
-    counts = _least_draws(rows)
-    return [model for model in KINDS if counts.get(model) == counts.max()]
-
-
-def _least_draws(rows: pd.DataFrame) -> pd.Series:
-    counts = rows.groupby(["model", "data", "n"])["seed"].nunique()
-    return counts.groupby("model").min()
-
-
-def _draws(rows: pd.DataFrame) -> str:
-    """Say how many draws there are of each table."""
-    counts = _least_draws(rows)
-    each = [f"{model} {counts[model]}" for model in KINDS if model in counts]
-    return f"Draws of each table, at least: {', '.join(each)}"
 
 
 def _which_epsilon(by_table: pd.DataFrame, measured: list[str]) -> Section:
@@ -326,7 +306,7 @@ def _won(by_table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _compared(rows: pd.DataFrame) -> Section:
+def _compared(rows: pd.DataFrame, unfinished: str) -> Section:
     """Say how it was done."""
     counts = "; ".join(
         f"{model}: {own['data'].nunique()} tables, n of "
@@ -340,9 +320,10 @@ def _compared(rows: pd.DataFrame) -> Section:
     )
     text = (
         f"A draw is n tuning rows of a table, and at most {LARGEST_TEST:,} others to test on. "
-        f"{counts}. {_draws(rows)}. Candidates are compared on the tuning rows by {N_FOLDS} "
+        f"{counts}. {draws_of(rows)}. Candidates are compared on the tuning rows by {N_FOLDS} "
         "stratified folds, the same for every way to choose, and the chosen one is trained on all "
-        "of them. Nothing was tuned on the seeds shown.",
+        "of them. Nothing was tuned on the seeds shown."
+        + (f" Left out, with their draws so far: {unfinished}." if unfinished else ""),
         f"Candidates: {grids}. The forest has 6 trees, boosting 10 of depth 2: they are trained "
         "hundreds of times for a draw.",
         "The usual ways: best mean accuracy, which is what GridSearchCV does unless told "

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
+
+from pessimal.reproduction.selection.remembering import Boosting, Forest
 
 CANDIDATES_OF_C = (0.01, 0.1, 1.0, 10.0, 100.0)
 
@@ -52,13 +53,11 @@ def _svm(seed: int) -> Any:
 
 
 def _forest(seed: int) -> Any:
-    return RandomForestClassifier(6, random_state=seed)
+    return Forest(6, random_state=seed)
 
 
 def _boosting(seed: int) -> Any:
-    return GradientBoostingClassifier(
-        n_estimators=10, max_depth=2, max_features=0.5, random_state=seed
-    )
+    return Boosting(n_estimators=10, max_depth=2, max_features=0.5, random_state=seed)
 
 
 KINDS: Mapping[str, Kind] = {
