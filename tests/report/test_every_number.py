@@ -130,7 +130,7 @@ def test_no_model_that_trains_this_well_has_fewer_rows_right_than_is_proved(show
     n, found = len(shown.y_val), int(words.split()[0])
     assert line is not None
     least = round(line * n / 100.0)
-    told = re.search(r"none has fewer than (\d+)", shown.page)
+    told = re.search(r">none has fewer than (\d+)", shown.page)
     assert least == (int(told[1]) if told else found)
     rng = np.random.default_rng(0)
     best = np.append(model(shown).coef_, model(shown).intercept_)
