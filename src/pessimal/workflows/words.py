@@ -109,7 +109,7 @@ def what_changed(run: TuningRun) -> tuple[str, ...]:
         "Pessimistic tuning takes those within which the worst model that trains well does best."
     )
     if run.settings.inner == "flip":
-        told += " For that worst model stands one that fits flipped labels."
+        told += " A model that fits flipped labels stands in for the worst one."
     theirs, ours = run.ordinary.worst, run.audit.worst_loss
     if ours.bound <= theirs.value:
         return (told, "The worst case of pessimistic tuning is better, proved.")
