@@ -94,7 +94,7 @@ class Limited:
         hinge = np.column_stack([y[:, None] * X, y, np.eye(n), np.zeros((n, more))])
         limit = (1.0 + self.epsilon) * self.least
         within = np.concatenate([np.zeros(p + 1), np.full(n, -1.0 / n), np.zeros(more)])
-        A, lowest = [hinge, within[None]], [np.ones(n), [-limit - 1e-9]]
+        A, lowest = [hinge, within[None]], [np.ones(n), np.array([-limit - 1e-9])]
         if rows is not None:
             A.append(
                 np.column_stack([rows[:, : p + 1], np.zeros((len(rows), n)), rows[:, p + 1 :]])
@@ -174,7 +174,7 @@ class Limited:
         far = np.maximum(0.0, -low) + 1.0
         cost = np.concatenate([np.zeros(Z.shape[1]), -np.ones(n)])
         rows = np.column_stack([Z, -np.diag(far)])
-        return -round(self.solve(cost, rows, ON_A_SIDE - far, integer=n))
+        return -int(np.rint(self.solve(cost, rows, ON_A_SIDE - far, integer=n)))
 
 
 def tuned_box(shown: Shown) -> np.ndarray:
