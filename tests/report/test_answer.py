@@ -32,8 +32,8 @@ def test_a_rare_class_is_named_where_a_constant_is_as_good() -> None:
     report = audit_estimator(model, X, rare, X, rare, epsilons=())
     assert not np.any(report.reference.scores > 0.0)
     shown = unescape(notebook(report))
-    assert "right on 54 of 60 validation rows, and so is always saying “False”" in shown
-    assert "Only 10% of the rows are “True”" in shown
+    assert "right on 54 of 60 validation rows, and so is always saying “no”" in shown
+    assert "Only 10% of the rows are “yes”" in shown
 
 
 def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> None:
@@ -42,3 +42,12 @@ def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> No
     report = audit_estimator(model, X, Y, rows, labels, epsilon=1e-6, epsilons=())
     assert report.at_zero == 2
     assert "if 2 that all score 0 count as right" in notebook(report)
+
+
+def test_an_audit_that_was_stopped_at_once_does_not_say_that_models_agree() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilon=0.02, epsilons=(), time_limit=1e-6)
+    assert report.stopped
+    assert report.undecided.any()
+    assert not report.ambiguous.any()
+    assert "Run it again with more time" in notebook(report)

@@ -176,6 +176,8 @@ def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison |
         elif report.at_zero:
             told += f", if {report.at_zero} that all score 0 count as right"
         worst = Bar(worst.name, worst.value, worst.words, "worst", least / n, told)
+    elif report.stopped and found == right(report):
+        worst = Bar(worst.name, worst.value, worst.words, "worst", None, "the search was stopped")
     bars = [bar(model, right(report), "model"), worst]
     if beside is not None:
         bars.append(bar("plain logistic regression", beside.n_right_logistic, "other"))
@@ -223,6 +225,11 @@ def _advice(
         return (
             "It does not matter which of the equally good models you have: they agree on each of "
             f"the {n} {rows} rows."
+        )
+    if some == 0 and report.stopped:
+        return (
+            "Run it again with more time: this run was stopped before it found equally good "
+            "models that say how far to trust this one."
         )
     if some == 0:
         nobody = "no two equally good models were found that disagree"
