@@ -218,7 +218,7 @@ def _advice(
     if found <= constant:
         return (
             f"Do not rely on this model: one that trains as well is right on {found} of {n} {rows} "
-            f"rows, and {same} on {constant}."
+            f"rows, and {f'so is {same}' if found == constant else f'{same} on {constant}'}."
         )
     some, most = disagreeing(report)
     if most == 0:
