@@ -1,11 +1,13 @@
 """What a user installs is complete: names, data, types, version, licence."""
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib import resources
 from pathlib import Path
@@ -74,6 +76,30 @@ def test_every_compiled_module_is_plain_python_with_its_types_beside_it() -> Non
     types = list((ROOT / "src").rglob("*.pxd"))
     assert len(types) > 5
     assert all(path.with_suffix(".py").is_file() for path in types)
+
+
+def test_wheels_are_built_and_tests_run_for_the_pythons_that_the_package_names() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(settings["project"]["classifiers"]))
+    built = re.findall(r"cp3(\d+)-\*", settings["tool"]["cibuildwheel"]["build"])
+    checks = (ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8")
+    tested = re.search(r"python: \[(.*)\]", checks)
+    assert tested is not None
+    assert named == ["3.11", "3.12", "3.13", "3.14"]
+    assert [f"3.{minor}" for minor in built] == named
+    assert re.findall(r"3\.\d+", tested[1]) == named
+
+
+def test_what_a_wheel_is_tested_with_is_in_the_package() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    compiled, doctests = settings["tool"]["cibuildwheel"]["test-command"]
+    imported = re.search(r"from ([\w.]+) import (\w+)", compiled)
+    assert imported is not None
+    module = ROOT / "src" / Path(*imported[1].split("."), imported[2])
+    assert module.with_suffix(".pxd").is_file()
+    names = doctests.partition("--pyargs ")[2].split()
+    assert names
+    assert all(importlib.util.find_spec(name) for name in names)
 
 
 def test_the_source_distribution_builds_a_wheel_that_is_complete(tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -30,22 +27,6 @@ class Links(HTMLParser):
         self.names |= {given[name] for name in ("id", "name") if name in given}
         if tag in ("a", "img", "link", "script"):
             self.targets += [given[name] for name in ("href", "src") if name in given]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("mkdocs", reason="mkdocs is not installed (make docs)")
-    pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed (make docs)")
-    folder = tmp_path_factory.mktemp("site")
-    subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return folder
 
 
 @pytest.fixture(scope="module")

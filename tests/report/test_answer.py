@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
@@ -17,7 +19,21 @@ def test_a_bound_of_no_rows_right_is_told_as_none() -> None:
     model = LogisticRegression().fit(X, Y)
     report = audit_estimator(model, X, Y, X, Y, epsilon=50.0, epsilons=(), time_limit=1e-6)
     assert report.worst_error.bound >= 1.0 > report.worst_error.value
-    assert "fewer are not ruled out" in notebook(report)
+    shown = notebook(report)
+    assert "fewer are not ruled out" in shown
+    undecided = int(report.undecided.sum())
+    assert undecided > 30
+    assert f"found; {undecided} not settled" in shown
+
+
+def test_a_rare_class_is_named_where_a_constant_is_as_good() -> None:
+    rare = np.arange(60) % 10 == 0
+    model = LogisticRegression().fit(X, rare)
+    report = audit_estimator(model, X, rare, X, rare, epsilons=())
+    assert not np.any(report.reference.scores > 0.0)
+    shown = unescape(notebook(report))
+    assert "right on 54 of 60 validation rows, and so is always saying “no”" in shown
+    assert "Only 10% of the rows are “yes”" in shown
 
 
 def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> None:
@@ -26,3 +42,12 @@ def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> No
     report = audit_estimator(model, X, Y, rows, labels, epsilon=1e-6, epsilons=())
     assert report.at_zero == 2
     assert "if 2 that all score 0 count as right" in notebook(report)
+
+
+def test_an_audit_that_was_stopped_at_once_does_not_say_that_models_agree() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilon=0.02, epsilons=(), time_limit=1e-6)
+    assert report.stopped
+    assert report.undecided.any()
+    assert not report.ambiguous.any()
+    assert "Run it again with more time" in notebook(report)

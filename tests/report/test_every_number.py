@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from html import unescape
 from typing import Any
 
 import cvxpy
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import run_command
+from page_text import bars, cells_below
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
@@ -62,21 +62,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return Shown(page.read_text("utf-8"), val, X_train, X_val, y_train, y_val)
 
 
-def bars(shown: Shown) -> dict[str, tuple[float, str, float | None]]:
-    """Width, words and place of the green line of each bar, by name."""
-    found = re.findall(
-        r'<th scope="row">(.*?)</th>.*?class="bar" width="(.*?)%".*?/>(.*?)</svg>'
-        r".*?<strong>(.*?)</strong>",
-        shown.page,
-        re.S,
-    )
-    lines = [re.search(r'class="bound" x="(.*?)%"', rest) for _, _, rest, _ in found]
-    return {
-        unescape(name): (float(width), words, float(line[1]) if line else None)
-        for (name, width, _, words), line in zip(found, lines, strict=True)
-    }
-
-
 def model(shown: Shown) -> LogisticRegression:
     return LogisticRegression(max_iter=1000, tol=1e-10).fit(shown.X_train, shown.y_train)
 
@@ -98,19 +83,10 @@ def ends(shown: Shown, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
-def cells_below(shown: Shown, heading: str) -> list[list[str]]:
-    section = shown.page.partition(f"<h2>{heading}</h2>")[2].partition("</section>")[0]
-    body = section.partition("<tbody>")[2].partition("</tbody>")[0]
-    return [
-        [unescape(cell) for cell in re.findall(r"<td.*?>(.*?)</td>", row)]
-        for row in body.split("</tr>")[:-1]
-    ]
-
-
 def test_bars_are_as_long_as_their_numbers_say(shown: Shown) -> None:
     n = len(shown.y_val)
-    assert len(bars(shown)) == 4
-    for width, words, _ in bars(shown).values():
+    assert len(bars(shown.page)) == 4
+    for width, words, _ in bars(shown.page).values():
         right, of, all_rows = words.split()
         assert (of, int(all_rows)) == ("of", n)
         assert width == pytest.approx(100.0 * int(right) / n, abs=0.005)
@@ -119,18 +95,18 @@ def test_bars_are_as_long_as_their_numbers_say(shown: Shown) -> None:
 def test_rows_right_are_those_of_the_model_and_of_the_majority(shown: Shown) -> None:
     right = int(np.sum(model(shown).predict(shown.X_val) == shown.y_val))
     n, says = len(shown.y_val), 1.0 if np.sum(shown.y_train) > 0.0 else -1.0
-    drawn = bars(shown)
+    drawn = bars(shown.page)
     assert drawn["the audited LogisticRegression"][1] == f"{right} of {n}"
     constant = drawn[f"always “{'yes' if says > 0.0 else 'no'}”"]
     assert constant[1] == f"{int(np.sum(shown.y_val == says))} of {n}"
 
 
 def test_no_model_that_trains_this_well_has_fewer_rows_right_than_is_proved(shown: Shown) -> None:
-    _, words, line = bars(shown)["the worst equally good model found"]
+    _, words, line = bars(shown.page)["the worst equally good model found"]
     n, found = len(shown.y_val), int(words.split()[0])
     assert line is not None
     least = round(line * n / 100.0)
-    told = re.search(r"none has fewer than (\d+)", shown.page)
+    told = re.search(r">none has fewer than (\d+)", shown.page)
     assert least == (int(told[1]) if told else found)
     rng = np.random.default_rng(0)
     best = np.append(model(shown).coef_, model(shown).intercept_)
@@ -162,10 +138,10 @@ def test_the_disagreeing_rows_are_those_whose_range_has_both_signs(shown: Shown)
     n = len(shown.y_val)
     low, high = ends(shown, np.column_stack([shown.X_val, np.ones(n)]))
     differ = (low < 0.0) & (high > 0.0)
-    _, words, line = bars(shown)["rows on which equally good models disagree"]
+    _, words, line = bars(shown.page)["rows on which equally good models disagree"]
     assert words == f"{int(differ.sum())} of {n}"
     assert line == pytest.approx(100.0 * differ.sum() / n, abs=0.005)
-    lines = cells_below(shown, "Rows on which equally good models disagree")
+    lines = cells_below(shown.page, "Rows on which equally good models disagree")
     listed = {int(name): cells for cells in lines for name in cells[0].split(", ")}
     assert set(listed) == set(shown.rows.index[differ])
     says = model(shown).predict(shown.X_val)
@@ -181,7 +157,7 @@ def test_the_disagreeing_rows_are_those_whose_range_has_both_signs(shown: Shown)
 def test_coefficients_and_directions_are_those_of_convex_programs(shown: Shown) -> None:
     low, high = ends(shown, np.eye(4)[:3])
     fitted = model(shown).coef_[0]
-    lines = cells_below(shown, "Which way each column points")
+    lines = cells_below(shown.page, "Which way each column points")
     assert [name for name, *_ in lines] == list(shown.rows.columns)
     for k, (_, coef, least, most, so) in enumerate(lines):
         assert float(coef) == pytest.approx(fitted[k], abs=2e-3)

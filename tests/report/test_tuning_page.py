@@ -45,6 +45,7 @@ def test_the_page_leads_with_what_to_do_and_says_the_guarantee_below(
 def test_the_page_holds_every_part_and_the_notes(tuned: tuple[str, dict[str, object]]) -> None:
     page, content = tuned
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
+        "Ordinary and pessimistic tuning",
         "What is guaranteed",
         *(["Rows on which equally good models disagree"] if content["ambiguous_rows"] else []),
         "Every row",

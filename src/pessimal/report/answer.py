@@ -26,6 +26,12 @@ TWO = 2
 BY_CHANCE = 0.05
 """Of two models one is called better when luck gives such a difference less often than this."""
 
+RARE = 0.2
+"""Share of the rows up to which a class is called rare."""
+
+WEAK = 0.5
+"""A bound below this share of what was found says more about the proof than about the models."""
+
 Kind: TypeAlias = Literal["model", "worst", "other", "disagree"]
 
 
@@ -74,7 +80,11 @@ class Answer:
 
 
 def answer(
-    report: AuditReport, model: str, rows: str = "validation", beside: Comparison | None = None
+    report: AuditReport,
+    model: str,
+    rows: str = "validation",
+    beside: Comparison | None = None,
+    held_out: Comparison | None = None,
 ) -> Answer:
     """Return the first screen of an audit.
 
@@ -87,11 +97,13 @@ def answer(
         What to call the rows of the audit.
     beside : Comparison, optional
         Counts on the same rows: logistic regression, and the class of most training rows.
+    held_out : Comparison, optional
+        Counts on other rows, which tuning has not seen: these say whether a baseline is as good.
     """
     if not report.classes:
         return Answer(_advice_on_numbers(report), (_errors(report, model, rows),), meaning(report))
     group = _rows_right(report, model, rows, beside)
-    return Answer(_advice(report, rows, beside), (group,), meaning(report))
+    return Answer(_advice(report, rows, beside, held_out), (group,), meaning(report))
 
 
 def meaning(report: AuditReport) -> str:
@@ -159,9 +171,13 @@ def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison |
         told = "and none has fewer" if least == found else f"none has fewer than {least}"
         if least == 0 < found:
             told = "fewer are not ruled out"
+        elif least < WEAK * found:
+            told = f"fewer are not ruled out; at least {least} is proved"
         elif report.at_zero:
             told += f", if {report.at_zero} that all score 0 count as right"
         worst = Bar(worst.name, worst.value, worst.words, "worst", least / n, told)
+    elif report.stopped and found == right(report):
+        worst = Bar(worst.name, worst.value, worst.words, "worst", None, "the search was stopped")
     bars = [bar(model, right(report), "model"), worst]
     if beside is not None:
         bars.append(bar("plain logistic regression", beside.n_right_logistic, "other"))
@@ -178,15 +194,73 @@ def _disagreement(report: AuditReport) -> Bar:
     name = "rows on which equally good models disagree"
     if not report.proves:
         return Bar(name, some / n, words, "disagree", None, "found; there may be more")
+    if most - some > n / TWO:
+        return Bar(name, some / n, words, "disagree", None, f"found; {most - some} not settled")
     told = "and no others" if most == some else f"at most {most}"
     return Bar(name, some / n, words, "disagree", most / n, told)
 
 
-def _advice(report: AuditReport, rows: str, beside: Comparison | None) -> str:
+def _advice(
+    report: AuditReport, rows: str, beside: Comparison | None, held_out: Comparison | None
+) -> str:
     """Say what to do, by the first of these rules that applies."""
-    n, ours, constant = report.n_val, right(report), majority(report, beside)
-    same = f"to say “{same_of_each(report)}” of every row"
-    if ours <= constant:
+    n, constant = report.n_val, majority(report, beside)
+    same = f"always saying “{same_of_each(report)}”"
+    if held_out is None:
+        told = _baseline(right(report), constant, n, rows, same, beside)
+    else:
+        ours, most, of = held_out.n_right, held_out.n_majority, held_out.n_rows
+        frequent = "always giving the more frequent answer"
+        told = _baseline(ours, most, of, "held-out", frequent, held_out)
+    if told:
+        return told + _rare(report)
+    found, _ = worst_right(report)
+    if found <= constant:
+        return (
+            f"Do not rely on this model: one that trains as well is right on {found} of {n} {rows} "
+            f"rows, and {f'so is {same}' if found == constant else f'{same} on {constant}'}."
+        )
+    some, most = disagreeing(report)
+    if most == 0:
+        return (
+            "It does not matter which of the equally good models you have: they agree on each of "
+            f"the {n} {rows} rows."
+        )
+    if some == 0 and report.stopped:
+        return (
+            "Run it again with more time: this run was stopped before it found equally good "
+            "models that say how far to trust this one."
+        )
+    if some == 0:
+        nobody = "no two equally good models were found that disagree"
+        return f"Use the model as far as these rows tell: {nobody} on one of the {n} {rows} rows."
+    return (
+        "Use the model where equally good models agree, and have a person decide where they do "
+        f"not: on {some} of {n} {rows} rows ({some / n:.0%}) they were found to disagree."
+    )
+
+
+def _rare(report: AuditReport) -> str:
+    """Say so if a class is so rare that a constant is hard to beat by rows right."""
+    share, name = min(
+        (float(np.mean([label == which for label in report.labels.tolist()])), name)
+        for which, name in zip(report.classes, spoken(report.classes), strict=True)
+    )
+    if len(report.classes) != TWO or share >= RARE:
+        return ""
+    return (
+        f" Only {share:.0%} of the rows are “{name}”: rows right say little of how well those are "
+        "found, and class weights find more of them."
+    )
+
+
+def _baseline(
+    ours: int, constant: int, n: int, rows: str, same: str, beside: Comparison | None
+) -> str:
+    """Say which baseline to prefer, if one is as good as the model, or better."""
+    if ours == constant:
+        return f"Do not use this model: it is right on {ours} of {n} {rows} rows, and so is {same}."
+    if ours < constant:
         return (
             f"Do not use this model: {same} is right on {constant} of {n} {rows} rows, the model "
             f"on {ours}."
@@ -196,25 +270,7 @@ def _advice(report: AuditReport, rows: str, beside: Comparison | None) -> str:
             "Take plain logistic regression instead: it is right on "
             f"{beside.n_right_logistic} of {n} {rows} rows, this model on {ours}."
         )
-    found, _ = worst_right(report)
-    if found <= constant:
-        return (
-            f"Do not rely on this model: one that trains as well is right on {found} of {n} {rows} "
-            f"rows, and {same} is right on {constant}."
-        )
-    some, most = disagreeing(report)
-    if most == 0:
-        return (
-            "It does not matter which of the equally good models you have: they agree on each of "
-            f"the {n} {rows} rows."
-        )
-    if some == 0:
-        nobody = "no two equally good models were found that disagree"
-        return f"Use the model as far as these rows tell: {nobody} on one of the {n} {rows} rows."
-    return (
-        "Use the model where equally good models agree, and have a person decide where they do "
-        f"not: on {some} of {n} {rows} rows ({some / n:.0%}) they were found to disagree."
-    )
+    return ""
 
 
 def _is_better(only_one: int, only_other: int) -> bool:

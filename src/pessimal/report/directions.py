@@ -65,6 +65,8 @@ def _positive(report: AuditReport) -> str:
 
 def _so(report: AuditReport, ranges: CoefficientRange, k: int) -> str:
     """Say what the range of a coefficient means."""
+    if report.box is not None and report.box[k] == 0.0:
+        return "not used"
     if ranges.undetermined[k]:
         return "its direction is not determined by your data"
     if ranges.low[k] > 0.0 or ranges.high[k] < 0.0:

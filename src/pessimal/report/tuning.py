@@ -20,6 +20,7 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
     name, report = named(data), run.audit
     names = run.model.encoder.feature_names
     sections = [
+        *_before_and_after(run),
         *audit_sections(report, (words.trains_well(run), words.search_ended(run)), run.cells),
         *directions(report, names, "the model that predicts", run.weights, _LIMITS),
         *comparison(run.comparison),
@@ -33,13 +34,13 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
 
 def first_screen(run: TuningRun) -> Answer:
     """Return what a reader must know first: of the validation rows, then of the held-out ones."""
-    shown = answer(run.audit, "a model trained within the tuned limits")
     compared = run.comparison
+    shown = answer(run.audit, "the tuned model, trained on the other half", held_out=compared)
     if compared is None:
         return shown
     n = compared.n_rows
     counts = {
-        "the model that predicts": compared.n_right,
+        "the tuned model, trained on both halves": compared.n_right,
         "plain logistic regression": compared.n_right_logistic,
         "always the more frequent class": compared.n_majority,
     }
@@ -61,6 +62,20 @@ _LIMITS = (
     "that predicts is trained within them on all rows that were not held out, so it need not lie "
     "in the ranges, which are of models trained on half of them."
 )
+
+
+def _before_and_after(run: TuningRun) -> list[Section]:
+    """Put what ordinary tuning takes beside what was tuned, each with its worst case."""
+    if run.ordinary is None:
+        return []
+    header, *rows = words.before_and_after(run)
+    table = Table(
+        "before-and-after",
+        f"Mean hinge loss on the {run.audit.n_val} validation rows, of the best and of the worst "
+        "model that trains well; smaller is better.",
+        pd.DataFrame(rows, columns=header),
+    )
+    return [Section("Ordinary and pessimistic tuning", words.what_changed(run), (table,))]
 
 
 def comparison(

@@ -42,6 +42,7 @@ from pessimal.tabular import (
 )
 from pessimal.workflows.enclosures import MOST_FEATURES
 from pessimal.workflows.model import Fact, TunedModel
+from pessimal.workflows.ordinary import Ordinary, tuned_ordinarily
 from pessimal.workflows.overrun import overrun_notes
 
 View: TypeAlias = Literal["pessimistic", "optimistic"]
@@ -160,6 +161,9 @@ class TuningRun:
         The columns of the table, for a page that shows rows of it.
     cut_short : bool
         Whether time cut the final model short, or Ctrl-C came at all.
+    ordinary : Ordinary or None
+        What ordinary tuning would give; None for the optimistic view, which is that, and where
+        there was no time.
     """
 
     model: TunedModel
@@ -171,6 +175,7 @@ class TuningRun:
     notes: tuple[str, ...]
     cells: pd.DataFrame = field(repr=False)
     cut_short: bool = False
+    ordinary: Ordinary | None = None
 
     def to_html(self, path: str | Path, title: str = "your data") -> None:
         """Write a page for a person, in one file; `title` is what to call the table."""
@@ -223,6 +228,9 @@ def _tune(table: Labelled, settings: Settings) -> TuningRun:
     testing = complete_rows(table, held, encoder, "compare on")
     require_both_classes(table, tuning, "tune on")
     estimator, shortened = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
+    ordinary = None
+    if settings.view == "pessimistic":
+        ordinary = tuned_ordinarily(estimator.result_, deadline, settings.seed)
     bounding = min(ENCLOSURE_SECONDS, ENCLOSURE_SHARE * settings.time_limit)
     report = _audit(estimator, tuning, table, settings, max(deadline.left - bounding, AT_ONCE))
     model = TunedModel(
@@ -250,6 +258,7 @@ def _tune(table: Labelled, settings: Settings) -> TuningRun:
         notes=(*table.notes, *encoder.notes, *tuning.notes, *testing.notes, *shortened, *late),
         cells=table.columns,
         cut_short=bool(shortened),
+        ordinary=ordinary,
     )
 
 

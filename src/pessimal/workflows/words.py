@@ -72,6 +72,56 @@ def guarantee_table(report: AuditReport, rows: str = "validation") -> Rows:
     return table if report.proves else [row[:2] for row in table]
 
 
+def before_and_after(run: TuningRun) -> Rows:
+    """Put ordinary and pessimistic tuning side by side, each with its worst case."""
+    rows: Rows = [
+        ("", "best equally good", "worst equally good, found", "worst equally good, proved"),
+    ]
+    if run.ordinary is None:
+        return rows
+    report = run.audit
+    for title, best, found, bound in (
+        (
+            "ordinary tuning",
+            run.ordinary.best.value,
+            run.ordinary.worst.value,
+            run.ordinary.worst.upper_bound,
+        ),
+        (
+            "pessimistic tuning",
+            report.best_loss.value,
+            report.worst_loss.value,
+            report.worst_loss.bound,
+        ),
+    ):
+        at_most = f"at most {rounded(bound, 4, 1.0):.4f}"
+        rows.append((title, f"{best:.4f}", f"{found:.4f}", at_most))
+    return rows
+
+
+def what_changed(run: TuningRun) -> tuple[str, ...]:
+    """Say what pessimistic tuning got against ordinary tuning, as far as it is known."""
+    if run.ordinary is None:
+        return ()
+    how = "" if run.ordinary.proved else ", as far as its search got"
+    told = (
+        f"Ordinary tuning takes the limits within which some model validates best{how}. "
+        "Pessimistic tuning takes those within which the worst model that trains well does best."
+    )
+    if run.settings.inner == "flip":
+        told += " A model that fits flipped labels stands in for the worst one."
+    theirs, ours = run.ordinary.worst, run.audit.worst_loss
+    if ours.bound <= theirs.value:
+        return (told, "The worst case of pessimistic tuning is better, proved.")
+    if ours.value >= theirs.upper_bound:
+        return (
+            told,
+            "Here the worst case of ordinary tuning is no worse, proved: pessimistic tuning has "
+            "gained nothing on these rows.",
+        )
+    return (told, "Which of the two worst cases is better is not settled: their ranges overlap.")
+
+
 def comparison_table(comparison: Comparison) -> Rows:
     """Put the tuned model beside logistic regression, on rows that neither has seen."""
     n = comparison.n_rows
@@ -106,10 +156,11 @@ def feature_table(run: TuningRun) -> Rows:
     features = list(zip(model.encoder.feature_names, box, model.coef, strict=True))
     listed = [feature for feature in features if feature[1] > 0.0 or len(features) <= MOST_FEATURES]
     others = len(features) - len(listed)
+    rest = f"{others} other features" if listed else f"all {others} features"
     return [
         ("feature", "limit on |weight|", "coefficient"),
         *((name, f"{limit:.4f}", f"{coef:.4g}") for name, limit, coef in listed),
-        *([(f"{others} other features", "0.0000", "0")] if others else []),
+        *([(rest, "0.0000", "0")] if others else []),
         ("intercept", "", f"{model.intercept:.4g}"),
     ]
 

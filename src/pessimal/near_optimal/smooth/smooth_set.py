@@ -30,6 +30,7 @@ from pessimal.near_optimal.base import (
     read_budget,
     read_size,
 )
+from pessimal.near_optimal.smooth.count_ascent import extreme_count
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.enclosure import Enclosure
 from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
@@ -244,13 +245,13 @@ class SmoothSet(NearOptimalSet):
             found = members.climbed(mean, self.u, deadline)
         else:
             found = members.descended(mean, deadline)
-        u = (max if side < 0.0 else min)((self.u, found), key=judged.at)
+        u = extreme_count(judged, members, (self.u, found), deadline.share(0.25))
         value = judged.at(u)
         # Of the points that may count, or may not, no more than the relaxation says.
         largest = value if side < 0.0 else 1.0 - value
         most, met = bounded(self._enclosure, judged, u, largest, 0, deadline)
         ends = judged.at_ends(self._enclosure.exact_rows(rows, deadline))
-        u = (max if side < 0.0 else min)((u, *map(members.pulled_back, met)), key=judged.at)
+        u = extreme_count(judged, members, (u, *map(members.pulled_back, met)), deadline)
         value, n = judged.at(u), points.summary.n_rows
         if side < 0.0:
             bound = min(ends, 1.0, np.floor(most * n + WHOLE) / n)
