@@ -33,7 +33,7 @@ files = [pessimal.solvers.search.tree.__file__, pessimal.near_optimal.polyhedral
 json.dump({"files": files, "answers": answers()}, sys.stdout)
 """
 
-# Finds the optima again with other orders of nodes: only plain Python lets its constants be set.
+# Finds the optima again in other ways: only plain Python lets its constants be set.
 OTHER_ORDERS = """
 import json
 import sys
@@ -48,6 +48,22 @@ best_first = optima()
 node.BEST_FIRST_SHARE = 1e-5
 crowded = optima()
 json.dump([best_first, crowded], sys.stdout)
+"""
+
+OTHER_ESTIMATES = """
+import json
+import sys
+
+from pessimal.solvers.search import pseudo_costs
+
+sys.path.append(sys.argv[1])
+from test_uncompiled import optima
+
+pseudo_costs.RELIABLE = 1
+rash = optima()
+pseudo_costs.RELIABLE = 10**9
+strong_branching = optima()
+json.dump([rash, strong_branching], sys.stdout)
 """
 
 
@@ -134,12 +150,20 @@ def test_plain_python_gives_the_same_answers(plain_path: Path) -> None:
 
 
 def test_the_order_of_nodes_does_not_change_the_optimum(plain_path: Path) -> None:
-    depth_first = optima()
-    assert all(proved for _, proved, _ in depth_first)
-    assert max(nodes for _, _, nodes in depth_first) > 100
-    orders = _run(OTHER_ORDERS, plain_path)
-    for order in orders:
-        assert [row[1] for row in order] == [True, True, True]
-        assert [row[0] for row in order] == pytest.approx([row[0] for row in depth_first], abs=2e-7)
-    nodes = [[row[2] for row in order] for order in (depth_first, *orders)]
+    assert_same_optima(_run(OTHER_ORDERS, plain_path))
+
+
+def test_pseudo_costs_do_not_change_the_optimum(plain_path: Path) -> None:
+    assert_same_optima(_run(OTHER_ESTIMATES, plain_path))
+
+
+def assert_same_optima(others: list[list[tuple[float, bool, int]]]) -> None:
+    """Hold the optima that two other searches prove, each by its own nodes, against the usual."""
+    usual = optima()
+    assert all(proved for _, proved, _ in usual)
+    assert max(nodes for _, _, nodes in usual) > 100
+    for rows in others:
+        assert [row[1] for row in rows] == [True, True, True]
+        assert [row[0] for row in rows] == pytest.approx([row[0] for row in usual], abs=2e-7)
+    nodes = [[row[2] for row in rows] for rows in (usual, *others)]
     assert nodes[0] != nodes[1] != nodes[2]

@@ -5,9 +5,10 @@ from pessimal.solvers.search.budget cimport BudgetCondition
 from pessimal.solvers.search.complementarities cimport Complementarities
 from pessimal.solvers.search.heuristic cimport Incumbent
 from pessimal.solvers.search.node cimport Node, OpenNodes
+from pessimal.solvers.search.pseudo_costs cimport PseudoCosts
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, STRONG_BRANCHING_STEPS
+cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS, STRONG_BRANCHING_STEPS
 cdef double INF, AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
 
 
@@ -15,10 +16,10 @@ cdef class ConflictFinder:
     cdef Complementarities pairs
     cdef readonly Simplex trial
     cdef Py_ssize_t n
-    cdef Py_ssize_t[::1] pair, side, order, low_by, high_by, members
+    cdef Py_ssize_t[::1] pair, side, order, low_by, high_by, members, estimated
     cdef double[::1] bound
 
-    cdef void add(self, Py_ssize_t pair, Py_ssize_t side, double bound) noexcept
+    cdef void add(self, Py_ssize_t pair, Py_ssize_t side, double bound, bint estimated) noexcept
     @cython.locals(k=Py_ssize_t)
     cdef void sort(self) noexcept
     @cython.locals(c=Py_ssize_t, k=Py_ssize_t, status=int)
@@ -43,6 +44,7 @@ cdef class Tree:
     cdef OpenNodes open
     cdef Node node
     cdef ConflictFinder conflicts
+    cdef PseudoCosts pseudo_costs
     cdef Simplex root, trial_primal, trial_dual
     cdef Watch watch
 
@@ -54,8 +56,14 @@ cdef class Tree:
     @cython.locals(size=Py_ssize_t)
     cdef void examine(self, Node node) noexcept
     cdef void leave_open(self, double bound) noexcept
-    @cython.locals(side=Py_ssize_t)
+    @cython.locals(primal=Simplex, side=Py_ssize_t, estimated=bint)
     cdef void strong_branch(self, Node node) noexcept
+    @cython.locals(status=int, size=Py_ssize_t)
+    cdef Py_ssize_t find_conflict(self, Node node) noexcept
+    @cython.locals(conflicts=ConflictFinder, found=bint, c=Py_ssize_t)
+    cdef bint bound_members(self, Node node, Py_ssize_t size) noexcept
+    cdef double first_bound(self, Node node, Py_ssize_t pair, Py_ssize_t side) noexcept
+    @cython.locals(trial=Simplex, status=int)
     cdef double crossing_bound(self, Node node, Py_ssize_t pair, Py_ssize_t side) noexcept
     cdef bint branch_on_budget(self, Node node) noexcept
     cdef void mark_binding(self, Node node) noexcept

@@ -5,10 +5,11 @@ and D's at the bound which that side implies; to *cross* it is to keep P's row o
 the breakpoint included, with D's left free. Together they cover everything. At a node:
 
 1. Solve P, pruning the node at the cutoff, then D, pruning it if infeasible.
-2. Strong branching: for every complementarity off its breakpoint, bound P after crossing it. At the
-   cutoff: fix it for good.
-3. Look for a conflict among the others. None: the multipliers found prove ``u``, the best point of
-   this node, a new incumbent.
+2. For every complementarity off its breakpoint, bound P after crossing it by strong branching, or
+   estimate that bound by pseudo-costs. A bound at the cutoff: fix the complementarity for good.
+3. Look for a conflict among the others, those of large bounds. None: the multipliers found prove
+   ``u``, the best point of this node, a new incumbent. Members that were only estimated are bounded
+   now, and the search for a conflict begins again.
 4. A conflict of one: cross it and start again. Otherwise child ``r`` fixes the first ``r − 1``
    complementarities of the conflict and crosses the ``r``-th.
 
@@ -33,21 +34,23 @@ from pessimal.solvers.search.budget import BudgetCondition
 from pessimal.solvers.search.complementarities import ABOVE, BELOW, Conditions
 from pessimal.solvers.search.heuristic import Incumbent
 from pessimal.solvers.search.node import Node, OpenNodes
+from pessimal.solvers.search.pseudo_costs import PseudoCosts
 from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
 
 INF = np.inf
-NO_CONFLICT, UNKNOWN = -1, -2  # what a search for a conflict found, when not its size
+NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS = -1, -2, -3  # what was found, when not a conflict's size
 STRONG_BRANCHING_STEPS = 20
 
 
 class ConflictFinder:
     """Finds complementarities whose sides no multipliers can prove together.
 
-    Candidates are those that could be crossed, each with the bound of P on that branch. Their
-    implications are imposed one by one on a copy of D, the largest bound first. When D turns
-    infeasible its Farkas row names the bounds it leans on; at least one of the candidates that
-    imposed them must be crossed. The order makes this conflict the best one: any other also holds a
-    candidate whose bound is no larger than that of the last one imposed.
+    Candidates are those that could be crossed, each with the bound of P on that branch, which may
+    be an estimate. Their implications are imposed one by one on a copy of D, the largest bound
+    first. When D turns infeasible its Farkas row names the bounds it leans on; at least one of the
+    candidates that imposed them must be crossed. The order makes this conflict the best one: any
+    other also holds a candidate whose bound is no larger than that of the last one imposed. A
+    candidate that has been fixed has an infinite bound and is left out.
     """
 
     def __init__(self, conditions: Conditions, watch: Watch) -> None:
@@ -57,16 +60,18 @@ class ConflictFinder:
         self.pair = np.zeros(conditions.pairs.n_pairs, np.intp)
         self.side = np.zeros(conditions.pairs.n_pairs, np.intp)
         self.bound = np.zeros(conditions.pairs.n_pairs)
+        self.estimated = np.zeros(conditions.pairs.n_pairs, np.intp)
         self.order = np.zeros(conditions.pairs.n_pairs, np.intp)
         self.members = np.zeros(conditions.pairs.n_pairs, np.intp)  # places in `order`
         self.low_by = np.zeros(self.trial.size, np.intp)  # who imposed a lower bound of D
         self.high_by = np.zeros(self.trial.size, np.intp)
 
-    def add(self, pair: int, side: int, bound: float) -> None:
-        """Add a candidate with the bound of P after crossing it."""
+    def add(self, pair: int, side: int, bound: float, estimated: bool) -> None:
+        """Add a candidate with the bound of P after crossing it, or an estimate of that."""
         self.pair[self.n] = pair
         self.side[self.n] = side
         self.bound[self.n] = bound
+        self.estimated[self.n] = estimated
         self.n += 1
 
     def sort(self) -> None:
@@ -90,6 +95,8 @@ class ConflictFinder:
         self.high_by[:] = -1
         for place in range(self.n):
             c = self.order[place]
+            if self.bound[c] == INF:
+                continue
             self.pairs.bound_dual(trial, self.pair[c], self.side[c])
             k = self.pairs.dual_row[self.pair[c], self.side[c]]
             if self.pairs.dual_side[self.pair[c], self.side[c]] == ABOVE:
@@ -180,6 +187,7 @@ class Tree:
             self.conflicts = ConflictFinder(self.conditions, self.watch)
             self.trial_primal = Simplex(self.conditions.primal, self.watch)
             self.trial_dual = Simplex(self.conditions.dual, self.watch)
+            self.pseudo_costs = PseudoCosts(self.pairs.n_pairs)
             self.node = root
             self.node.primal.copy_from(self.root)
         for _ in range(n_nodes):
@@ -239,12 +247,9 @@ class Tree:
             if node.dual.solve(INF) == INFEASIBLE:
                 return
             self.strong_branch(node)
-            status = node.dual.solve(INF)
-            if status == INFEASIBLE:
+            size = self.find_conflict(node)
+            if size == NO_MULTIPLIERS:
                 return
-            size = UNKNOWN
-            if status != STALLED and not self.watch.over:
-                size = self.conflicts.find(node)
             if size == UNKNOWN:
                 self.leave_open(node.primal.objective)
                 return
@@ -274,39 +279,85 @@ class Tree:
 
         Of some pairs only, when the watch says stop.
         """
+        primal = node.primal
         self.conflicts.n = 0
         for pair in range(self.pairs.n_pairs):
             if self.watch.stops(self.trial_primal.m * self.trial_primal.q):
                 return
-            off = node.primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair]
+            off = primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair]
             if abs(off) <= AT_BREAKPOINT:
                 continue
             side = ABOVE if off > 0.0 else BELOW
             if self.pairs.implied(node.dual, pair, side):
                 continue
-            bound = self.crossing_bound(node, pair, side)
+            estimated = self.pseudo_costs.reliable(pair, side)
+            if estimated:
+                bound = self.first_bound(node, pair, side)
+            else:
+                bound = self.crossing_bound(node, pair, side)
             if bound == INF:
                 node.fix(pair, side)
-            else:
-                self.conflicts.add(pair, side, bound)
+                continue
+            if estimated:
+                growth = self.pseudo_costs.estimate(pair, side, abs(off))
+                bound = max(bound, primal.objective + growth)
+            self.conflicts.add(pair, side, bound, estimated)
 
-    def crossing_bound(self, node: Node, pair: int, side: int) -> float:
-        """Bound of P after crossing a pair; infinite from the cutoff on."""
-        cutoff = self.incumbent.best - CUTOFF
+    def find_conflict(self, node: Node) -> int:
+        """Find a conflict whose members have bounds, not estimates.
+
+        Return its size, or `NO_CONFLICT`, `UNKNOWN`, `NO_MULTIPLIERS` if D is infeasible as it is.
+        """
+        while True:
+            status = node.dual.solve(INF)
+            if status == INFEASIBLE:
+                return NO_MULTIPLIERS
+            if status == STALLED or self.watch.over:
+                return UNKNOWN
+            size = self.conflicts.find(node)
+            if size <= 0 or not self.bound_members(node, size):
+                return size
+
+    def bound_members(self, node: Node, size: int) -> bool:
+        """Bound the members of a conflict that were estimated; return whether there were any."""
+        conflicts = self.conflicts
+        found = False
+        for i in range(size):
+            c = conflicts.order[conflicts.members[i]]
+            if conflicts.estimated[c]:
+                found = True
+                conflicts.estimated[c] = False
+                bound = self.crossing_bound(node, conflicts.pair[c], conflicts.side[c])
+                conflicts.bound[c] = bound
+                if bound == INF:
+                    node.fix(conflicts.pair[c], conflicts.side[c])
+        return found
+
+    def first_bound(self, node: Node, pair: int, side: int) -> float:
+        """Bound of P after one step to the other side of a pair; infinite from the cutoff on."""
         k = self.pairs.row[pair]
         at = self.pairs.breakpoint[pair]
         low = node.primal.low[k] if side == ABOVE else at
         high = at if side == ABOVE else node.primal.high[k]
-        if low > high or node.primal.bound_after(k, low, high) >= cutoff:
+        if low > high:
             return INF
+        bound = node.primal.bound_after(k, low, high)
+        return INF if bound >= self.incumbent.best - CUTOFF else bound
+
+    def crossing_bound(self, node: Node, pair: int, side: int) -> float:
+        """Bound of P after crossing a pair; infinite from the cutoff on."""
+        if self.first_bound(node, pair, side) == INF:
+            return INF
+        cutoff = self.incumbent.best - CUTOFF
         trial = self.trial_primal
         trial.copy_from(node.primal)
-        trial.set_bounds(k, low, high)
+        self.pairs.bound_primal(trial, pair, 1 - side)
         # The objective is a bound at every step; ties are not worth settling for one.
         status = trial.iterate(cutoff, STRONG_BRANCHING_STEPS, False)
-        if status == INFEASIBLE or status == CUT_OFF:
-            return INF
-        return trial.objective
+        bound = INF if status == INFEASIBLE or status == CUT_OFF else trial.objective
+        off = abs(node.primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair])
+        self.pseudo_costs.record(pair, side, off, min(bound, cutoff) - node.primal.objective)
+        return bound
 
     def branch_on_budget(self, node: Node) -> bool:
         """Sharpen the cuts (False: solve again) or branch where they are loosest (True)."""

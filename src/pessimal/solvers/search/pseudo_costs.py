@@ -1,0 +1,35 @@
+"""Pseudo-costs: what crossing a complementarity has cost so far.
+
+Strong branching on every complementarity would take most of the time of a large search. The bound
+of P grows about in proportion to how far a row has to move to its breakpoint. So, once a few bounds
+of a pair are known, their growth per unit of distance estimates the next one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+RELIABLE = 6  # known bounds of a side of a pair before an estimate takes their place
+
+
+class PseudoCosts:
+    """Growth of P's bound, and the distance crossed, summed for each side of each pair."""
+
+    def __init__(self, n_pairs: int) -> None:
+        self.count = np.zeros((n_pairs, 2), np.intp)
+        self.growth = np.zeros((n_pairs, 2))
+        self.distance = np.zeros((n_pairs, 2))
+
+    def record(self, pair: int, side: int, distance: float, growth: float) -> None:
+        """Learn by how much the bound has grown over a distance."""
+        self.count[pair, side] += 1
+        self.growth[pair, side] += growth
+        self.distance[pair, side] += distance
+
+    def reliable(self, pair: int, side: int) -> bool:
+        """Whether enough is known of a side to estimate the growth from there."""
+        return self.count[pair, side] >= RELIABLE
+
+    def estimate(self, pair: int, side: int, distance: float) -> float:
+        """Growth to expect over a distance."""
+        return distance * self.growth[pair, side] / self.distance[pair, side]
