@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,10 @@ from pessimal import Budget, TuningProblem, TuningSolution, solve_pessimistic, w
 from pessimal.errors import SolverError
 from pessimal.limits import Limits, Progress
 from pessimal.problem import Vector
-from pessimal.solvers.base import Result, Status, Stop, Task
+from pessimal.solvers.base import Result, Status, Task
 from pessimal.solvers.minimax import driver, oracle, regions
 from pessimal.solvers.minimax.groups import groups_of
-from pessimal.solvers.minimax.line import minimise_on_line
+from pessimal.solvers.minimax.line import bound_on_line, minimise_on_line
 from pessimal.solvers.search.driver import SearchSolver
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -165,24 +164,33 @@ def test_regions_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solution.lower_bound < solution.objective
 
 
-@pytest.mark.parametrize("seed", [91, 92])
-def test_a_dozen_evaluations_on_a_line_bound_most_of_the_least_worst_case(
+@pytest.mark.parametrize("seed", [91, 92, 93])
+def test_on_a_line_hardly_any_limit_is_branched_on(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tuning = random_problem(seed, 20, 20, 5)
-    optimum = solve_pessimistic(tuning, BUDGET, inner="exact", groups="one")
-    assert optimum.proved
     line = oracle.WorstCaseOracle(tuning, BUDGET, groups_of(tuning, "one"), Limits())
     real = oracle.WorstCaseOracle.settled
     evaluated: list[Vector] = []
 
     def counted(self: oracle.WorstCaseOracle, h: Vector, *arguments: float) -> oracle.Point:
-        if len(evaluated) == 12:
-            raise Stop(Status.NODE_LIMIT)
         evaluated.append(h)
         return real(self, h, *arguments)
 
     monkeypatch.setattr(oracle.WorstCaseOracle, "settled", counted)
-    with suppress(Stop):
-        minimise_on_line(line)
+    minimise_on_line(line)
+    assert len(evaluated) <= 4
+    assert line.best_value - OPTIMAL_GAP <= line.lower_bound <= line.best_value
+    for share in np.linspace(0.0, 1.0, 30):
+        assert line.lower_bound <= worst_case(tuning, share * tuning.upper, BUDGET).value + 1e-6
+
+
+@pytest.mark.parametrize("seed", [91, 92])
+def test_ascent_alone_bounds_most_of_the_least_worst_case(seed: int) -> None:
+    tuning = random_problem(seed, 20, 20, 5)
+    optimum = solve_pessimistic(tuning, BUDGET, inner="exact", groups="one")
+    assert optimum.proved
+    line = oracle.WorstCaseOracle(tuning, BUDGET, groups_of(tuning, "one"), Limits())
+    bound_on_line(line)
+    assert line.nodes == 0
     assert 0.9 * optimum.objective <= line.lower_bound <= optimum.objective + OPTIMAL_GAP

@@ -108,10 +108,14 @@ def _one(oracle: WorstCaseOracle) -> Status:
     for task in _views(oracle):
         _search(oracle, task, LINE_NODES)  # for its bound: its box has many limits
     certain = oracle.lower_bound
-    if not np.array_equal(oracle.groups.lower, oracle.groups.upper):
-        bound_on_line(oracle)
+    return _confirm(oracle, _minimised(oracle, simple), certain)
+
+
+def _minimised(oracle: WorstCaseOracle, simple: list[Vector]) -> list[Leaf]:
+    """Find the best single limit, a bound on it first, then the best of a few; return its proof."""
+    parts = bound_on_line(oracle)
     _evaluated(oracle, simple)
-    return _confirm(oracle, minimise_on_line(oracle), certain)
+    return minimise_on_line(oracle, parts)
 
 
 def _several(oracle: WorstCaseOracle) -> Status:
@@ -243,7 +247,7 @@ def _single_limit(oracle: WorstCaseOracle) -> list[Point]:
     limits = oracle.rest(LINE_SHARE, START_NODES)
     line = WorstCaseOracle(problem, budget, groups_of(problem, "one"), limits)
     with suppress(Stop, SolverError):
-        minimise_on_line(line)
+        _minimised(line, _of_all_widths(line))
     if line.best is None:
         return []
     h = oracle.groups.around(line.groups.box(line.best.h))

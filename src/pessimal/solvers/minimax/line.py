@@ -13,19 +13,23 @@ so that ``φ_SP`` is concave, and for any ends ``l < u`` of a part
 The sets found at both ends and the tangents there give four such functions. If none proves the part
 no better than the best h known, the part is cut, the least bound first: where the tangents cross,
 which is where ``L_T*`` bends if it bends once; if it does not bend, where the losses of the two
-sets cross, and if these are all that matter, both halves are proved. So the whole interval has a
-bound from the first evaluation on, the search takes about one evaluation for every bend and every
-change of the set of active hinges near the optimum, and it needs no small intervals. Of an h that
-is no better than the best it is enough to find a model that shows it.
+sets cross, and if these are all that matter, both halves are proved.
+
+A bad model of h, found by ascent, costs a few linear programs, a worst case with a hundred points
+of V takes seconds. So the ends have bad models to begin with, until the least bound is the loss of
+one of them: no other h can be better than this one if no model of it is worse. Only there is a
+worst case needed. It is the optimum, or there is a worse model with another set of hinges, and the
+search goes on. So the whole interval has a bound from the first ascent on, and no h far from the
+optimum is ever branched on.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 import numpy as np
 from scipy.optimize import brentq
@@ -35,8 +39,8 @@ from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, Plane
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 
-QUICK_CUTS = 40
-"""Of the interval, before anything is branched on: hundredths of a second each."""
+EVALUATION_SHARE = 0.5
+"""Of the time left, for the worst case of the most promising h: without it there is no proof."""
 
 SMALLEST = 1e-9
 """Parts shorter than this are not cut any further."""
@@ -44,7 +48,7 @@ SMALLEST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An h that has been evaluated, and the tangent of the least training loss there."""
+    """An h with a bad model of it, and the tangent of the least training loss there."""
 
     point: Point
     tangent: Plane
@@ -69,34 +73,54 @@ class Part:
     active: Mask = field(compare=False)
     plane: Plane = field(compare=False)
 
+    @property
+    def promising(self) -> End:
+        """The end whose model loses less."""
+        return min(self.low, self.high, key=lambda end: end.point.value)
 
-def bound_on_line(oracle: WorstCaseOracle) -> None:
-    """Bound the least worst case from below in good time, with bad models found by ascent."""
-    parts = _first_parts(oracle, oracle.climbed)
-    for _ in range(QUICK_CUTS):
+    @property
+    def resolved(self) -> bool:
+        """Whether nothing between the ends can be better than the promising one."""
+        return self.bound >= self.promising.point.value - CUTOFF
+
+    @property
+    def too_short(self) -> bool:
+        """Whether the part is not cut any further."""
+        return bool(self.high.h[0] - self.low.h[0] < SMALLEST)
+
+
+def bound_on_line(oracle: WorstCaseOracle) -> list[Part]:
+    """Bound the least worst case from below in good time; return the parts, as a heap."""
+    parts = _first_parts(oracle)
+    while parts and not _closed(oracle, parts[0]):
         oracle.prove(parts[0].bound)
-        part = parts[0]
-        if part.high.h[0] - part.low.h[0] < SMALLEST or part.bound >= oracle.best_value - CUTOFF:
-            return
-        _halve(oracle, parts, oracle.climbed)
+        if parts[0].resolved or parts[0].too_short:
+            break
+        _halve(oracle, parts)
+    return parts
 
 
-def minimise_on_line(oracle: WorstCaseOracle) -> list[Leaf]:
-    """Evaluate h until the best one is proved; return the proof."""
-
-    def settled(h: Vector) -> Point:
-        return oracle.settled(h, oracle.best_value)
-
-    parts = _first_parts(oracle, settled)
+def minimise_on_line(oracle: WorstCaseOracle, parts: list[Part] | None = None) -> list[Leaf]:
+    """Cut parts and evaluate h until the best one is proved; return the proof."""
+    if parts is None:
+        parts = bound_on_line(oracle)
+    if not parts:  # nothing to choose
+        oracle.settled(oracle.groups.lower)
+    evaluated: dict[float, End] = {}
     too_short: list[Part] = []
-    while parts and parts[0].bound < oracle.best_value - CUTOFF:
+    while parts and not _closed(oracle, parts[0]):
         oracle.prove(min(part.bound for part in (parts[0], *too_short)))
-        if oracle.best is not None and parts[0].bound >= oracle.best.value - CUTOFF:
-            oracle.finish()  # nothing is better than the best if its worst case is its value
-        if parts[0].high.h[0] - parts[0].low.h[0] < SMALLEST:
+        part = parts[0]
+        low, high = (evaluated.get(float(end.h[0]), end) for end in (part.low, part.high))
+        if low is not part.low or high is not part.high:
+            heapq.heapreplace(parts, _part(oracle, low, high))
+        elif part.resolved and not part.promising.point.settles(oracle.best_value):
+            end = part.promising
+            evaluated[float(end.h[0])] = _evaluated(oracle, end)
+        elif part.too_short:
             too_short.append(heapq.heappop(parts))
         else:
-            _halve(oracle, parts, settled)
+            _halve(oracle, parts)
     leaves = parts + too_short
     oracle.prove(min((part.bound for part in leaves), default=oracle.best_value))
     return [
@@ -105,26 +129,39 @@ def minimise_on_line(oracle: WorstCaseOracle) -> list[Leaf]:
     ]
 
 
-def _first_parts(oracle: WorstCaseOracle, evaluate: Callable[[Vector], Point]) -> list[Part]:
+def _closed(oracle: WorstCaseOracle, part: Part) -> bool:
+    """Whether no h of a part is better than the best one."""
+    return part.bound >= oracle.best_value - CUTOFF
+
+
+def _first_parts(oracle: WorstCaseOracle) -> list[Part]:
     """Return the parts on which the box is linear in h, as a heap."""
     groups = oracle.groups
     kinks = np.unique([groups.lower[0], groups.upper[0], *groups.feature_upper])
-    ends = [_end(oracle, np.array([h]), evaluate) for h in kinks]
+    ends = [_end(oracle, np.array([h])) for h in kinks]
     parts = [_part(oracle, low, high) for low, high in pairwise(ends)]
     heapq.heapify(parts)
     return parts
 
 
-def _halve(oracle: WorstCaseOracle, parts: list[Part], evaluate: Callable[[Vector], Point]) -> None:
+def _halve(oracle: WorstCaseOracle, parts: list[Part]) -> None:
     """Cut the part of least bound in two."""
-    part = heapq.heappop(parts)
-    middle = _end(oracle, np.array([_cut(oracle, part)]), evaluate)
+    part = parts[0]
+    middle = _end(oracle, np.array([_cut(oracle, part)]))
+    heapq.heappop(parts)
     heapq.heappush(parts, _part(oracle, part.low, middle))
     heapq.heappush(parts, _part(oracle, middle, part.high))
 
 
-def _end(oracle: WorstCaseOracle, h: Vector, evaluate: Callable[[Vector], Point]) -> End:
-    return End(evaluate(h), oracle.tangent(h))
+def _end(oracle: WorstCaseOracle, h: Vector) -> End:
+    return End(oracle.climbed(h), oracle.tangent(h))
+
+
+def _evaluated(oracle: WorstCaseOracle, end: End) -> End:
+    """Find the worst case of an end; if time is short, what is known of it by then."""
+    point = oracle.settled(end.h, oracle.best_value, EVALUATION_SHARE)
+    worse = max(end.point, point, key=attrgetter("value"))
+    return End(replace(worse, bound=point.bound), end.tangent)
 
 
 def _part(oracle: WorstCaseOracle, low: End, high: End) -> Part:
