@@ -31,6 +31,7 @@ from pessimal.near_optimal.base import (
     read_size,
 )
 from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.polyhedral.linear_program import (
     BoxModels,
@@ -38,7 +39,7 @@ from pessimal.near_optimal.polyhedral.linear_program import (
     loading_seconds,
     row_ranges,
 )
-from pessimal.near_optimal.polyhedral.program import coarse_bound, coarse_ranges
+from pessimal.near_optimal.polyhedral.program import coarse_bound, coarse_ranges, pulled_back
 from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, feature_rows, margin_rows
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
@@ -46,8 +47,14 @@ from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
 DRAWN, DRAWN_PER_FEATURE = 20, 2
 """Directions like those of rows in which an enclosure has the exact range."""
 
-RANGES_SHARE = 0.5
+RANGES_SHARE = 0.3
 """Of the time left, for the ranges of scores before a search."""
+
+FIRST_SHARE = 0.2
+"""Of the time left, for branching on points before directions are looked at."""
+
+MOMENTS_SHARE = 0.8
+"""Of the rest, for branching on directions before points are returned to."""
 
 
 class BoxSet(NearOptimalSet):
@@ -305,7 +312,10 @@ class BoxSet(NearOptimalSet):
                 *self._margin_ranges(problem, loss, deadline),
                 np.array(self._ranges.members).reshape(-1, len(self.box) + 1),
             )
-            cases.run(deadline, node_limit)
+            cases.run(deadline.share(FIRST_SHARE) if node_limit is None else deadline, node_limit)
+            if node_limit is None and deadline.moment < np.inf:
+                self._bound_along_directions(cases, problem, loss, deadline.share(MOMENTS_SHARE))
+                cases.run(deadline)
         found = cases.known()
         if not loss.counts:
             return found.u, found.upper_bound
@@ -313,12 +323,35 @@ class BoxSet(NearOptimalSet):
         u = max(found.u, deeper, key=lambda u: mean_loss(problem, loss, u))
         return u, found.upper_bound
 
+    def _bound_along_directions(
+        self, cases: WorstCases, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
+    ) -> None:
+        """Bound a largest loss for which branching on points was not enough."""
+        found = cases.known()
+        if deadline.over or found.upper_bound <= found.value + cases.gain:
+            return
+
+        def best(u: Vector | None) -> float:
+            if u is not None:
+                u = np.append(np.clip(u[:-1], -self.box, self.box), u[-1])
+                u = pulled_back(problem, u, self._inner, self.training_limit)
+                cases.ascend_from(u[None, :])
+            return cases.known().value
+
+        search = DirectionSearch(problem, self.box, self.training_limit, loss, self._ranges)
+        members = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
+        cases.prove(search.bound(best, cases.gain, members, deadline))
+
     def _margin_ranges(
         self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
     ) -> tuple[Vector, Vector, Mask]:
         """Find the ranges of the margins that may lie on both sides of the breakpoint."""
         ends = np.array(self._ranges.known(problem.X_val)[:2]) * problem.y_val
         matter = (ends.min(axis=0) < loss.threshold) & (ends.max(axis=0) > loss.threshold)
+        if deadline.moment < np.inf:
+            self._ranges.find_loosely(problem.X_val[matter], deadline.share(RANGES_SHARE))
+            ends = np.array(self._ranges.known(problem.X_val)[:2]) * problem.y_val
+            matter = (ends.min(axis=0) < loss.threshold) & (ends.max(axis=0) > loss.threshold)
         self._ranges.find(problem.X_val[matter], deadline.share(RANGES_SHARE))
         *scores, exact = self._ranges.known(problem.X_val)
         ends = np.array(scores) * problem.y_val

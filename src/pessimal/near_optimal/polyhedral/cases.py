@@ -160,12 +160,17 @@ class WorstCases:
             raise SolverError("no model was found that trains within the limit")
         self._move_to(box, limit, inner)
         self._box, self._limit, self._inner = box, limit, inner
+        self._proved, self._narrowed = np.inf, False
         self._tree.start(enough)
 
     def know(self, low: Vector, high: Vector, exact: Mask, members: Matrix) -> None:
         """Take bounds on the validation margins over Ψ, and models of it, found before."""
         first = np.unique(self._which, return_index=True)[1]
         self._tree.know(low[first], high[first], exact[first].astype(np.intp))
+        self.ascend_from(members)
+
+    def ascend_from(self, members: Matrix) -> None:
+        """Ascend from the worst of some models of Ψ."""
         margins = margin_rows(self.problem.X_val, self.problem.y_val) @ members.T
         losses = self.problem.val_weight @ self._loss.value(margins)
         for k in np.argsort(-losses, kind="stable")[:_STARTS]:
@@ -175,18 +180,29 @@ class WorstCases:
         """Search until the worst case is proved, a limit is reached or Ctrl-C comes."""
         left = np.inf if node_limit is None else node_limit
         with stopping(self._watch, deadline) as stops:
-            self._narrow(stops)
+            if not self._narrowed:
+                self._narrow(stops)
+                self._narrowed = True
             while left > 0 and self._tree.advance(int(min(left, _NODES_BETWEEN_LOOKS))):
                 left -= _NODES_BETWEEN_LOOKS
                 if stops():
                     break
+
+    @property
+    def gain(self) -> float:
+        """By how much a loss must exceed another to count as larger."""
+        return self._tree.least_gain
+
+    def prove(self, bound: float) -> None:
+        """Take note that no model of Ψ has a larger loss than `bound`."""
+        self._proved = min(self._proved, bound)
 
     def known(self) -> Worst:
         """Return the worst model so far, and what is proved by now."""
         tree = self._tree
         u = self._in_box(tree.worst_model(), self._box)
         u = pulled_back(self.problem, u, self._inner, self._limit)
-        bound = tree.upper_bound()
+        bound = min(tree.upper_bound(), self._proved)
         if tree.counts:
             if tree.step > 0.0:
                 bound = tree.step * np.floor((bound + CUTOFF) / tree.step)

@@ -8,6 +8,7 @@ cdef Py_ssize_t MOST_ROUNDS, MOST_STEPS
 
 cdef class Models(Simplex):
     cdef readonly Py_ssize_t n_val
+    cdef public Py_ssize_t rounds
     cdef readonly double limit, unit, share
     cdef Py_ssize_t n_train, n_cuts, first_cut
     cdef const double[:, ::1] train_rows

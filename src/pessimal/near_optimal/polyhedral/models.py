@@ -49,6 +49,7 @@ class Models(Simplex):
         self.n_cuts = program.n_local - 1
         self.first_cut = self.q + self.n_val
         self.limit = INF
+        self.rounds = MOST_ROUNDS  # after fewer of them an optimum is a bound
         self.unit = 1.0
         self.inner = np.zeros(self.q)
         self.inner_margin = np.zeros(self.n_train)
@@ -132,7 +133,7 @@ class Models(Simplex):
         self.share = 0.0
         if self.limit < 0.0:  # no hinge is negative, and the cut of no hinges would be no row
             return INFEASIBLE
-        for _ in range(MOST_ROUNDS):
+        for _ in range(self.rounds):
             status = self.solve(cutoff)
             if status == INFEASIBLE and not self.certainly_infeasible():
                 return STALLED

@@ -25,6 +25,9 @@ from pessimal.units import equilibrate
 ATTAINED = 1e-7
 """Relative distance from a bound at which a member attains it."""
 
+LOOSE_ROUNDS = 25
+"""Rounds of cuts for a range that need not be exact: a tenth too wide at a third of the cost."""
+
 
 class ScoreRanges:
     """Ranges of scores ``x·w − b`` over ``{|w| ≤ box, L_T ≤ limit}``.
@@ -53,11 +56,12 @@ class ScoreRanges:
         box = balanced.factor * self._box
         self._program.move_to(box, self._limit, unit, self._factor * inner)
         self._known: dict[bytes, tuple[float, float, list[Vector]]] = {}
+        self._met: list[Vector] = []  # near the ends of ranges that are not exact
 
     @property
     def members(self) -> list[Vector]:
         """Models at the ends of the ranges found so far."""
-        return [u for _, _, ends in self._known.values() for u in ends]
+        return [u for _, _, ends in self._known.values() for u in ends] + self._met
 
     def find(self, points: Matrix, deadline: Deadline) -> tuple[Vector, Vector, Mask]:
         """Return ranges of the scores of points, and which of them are exact.
@@ -74,6 +78,35 @@ class ScoreRanges:
             exact[k] = len(ends) > 0
             self._known[points[k].tobytes()] = float(low[k]), float(high[k]), ends
         return low, high, exact
+
+    def find_loosely(self, points: Matrix, deadline: Deadline) -> None:
+        """Bound the scores of points of which nothing is known, in a few rounds of cuts each."""
+        rows = margin_rows(points, np.ones(len(points)))
+        rounds, self._program.rounds = self._program.rounds, LOOSE_ROUNDS
+        try:
+            for point, row in zip(points, rows, strict=True):
+                if deadline.over:
+                    break
+                if point.tobytes() in self._known:
+                    continue
+                scaled, size = self._scaled(row)
+                ends = []
+                for sign in (1.0, -1.0):
+                    with stopping(self._watch, deadline):
+                        self._program.minimise(scaled, 0, sign)
+                    ends.append(sign * size * self._program.safe_bound())
+                    self._met.append(self._member(self._program.share))
+                self._known[point.tobytes()] = ends[0], ends[1], []
+        finally:
+            self._program.rounds = rounds
+
+    def of_form(self, form: Vector, deadline: Deadline) -> tuple[float, float]:
+        """Return the range of a linear form of ``(w, b)``; coarse past the deadline."""
+        low, high = coarse_ranges(self._problem, self._box, self._limit, form[None, :])
+        if deadline.over:
+            return float(low[0]), float(high[0])
+        least, most, _ = self._range(form[None, :], deadline)
+        return max(float(low[0]), least), min(float(high[0]), most)
 
     def ends(self, points: Matrix) -> list[Vector]:
         """Return the models at the ends of the ranges of points that are exact."""
@@ -94,9 +127,7 @@ class ScoreRanges:
 
     def _range(self, row: Matrix, deadline: Deadline) -> tuple[float, float, list[Vector]]:
         """Return the range of one linear form and the models at its ends, if they were found."""
-        scaled = row / self._factor
-        size = float(np.abs(scaled).max())
-        scaled = np.ascontiguousarray(scaled / size)
+        scaled, size = self._scaled(row[0])
         bounds, ends = [], []
         for sign in (1.0, -1.0):
             with stopping(self._watch, deadline):
@@ -104,9 +135,7 @@ class ScoreRanges:
             bounds.append(size * self._program.safe_bound())
             if status != OPTIMAL:
                 continue
-            u = self._program.model() / self._factor
-            u[:-1] = np.clip(u[:-1], -self._box, self._box)
-            u = pulled_back(self._problem, u, self._inner, self._limit)
+            u = self._member(1.0)
             reached = sign * float(row[0] @ u)
             if reached - bounds[-1] <= ATTAINED * (1.0 + abs(reached)):
                 ends.append(u)
@@ -114,3 +143,15 @@ class ScoreRanges:
             return bounds[0], -bounds[1], ends
         low, high, by_highs = row_ranges(self._models, row, deadline)
         return max(low[0], bounds[0]), min(high[0], -bounds[1]), list(by_highs)
+
+    def _scaled(self, form: Vector) -> tuple[Matrix, float]:
+        """Return a linear form in the units of the program, as a row of size 1, and its size."""
+        scaled = form / self._factor
+        size = float(np.abs(scaled).max())
+        return np.ascontiguousarray(scaled[None, :] / size), size
+
+    def _member(self, share: float) -> Vector:
+        """Return the model this far from the inner one to the optimum at hand."""
+        u = self._inner + share * (self._program.model() / self._factor - self._inner)
+        u[:-1] = np.clip(u[:-1], -self._box, self._box)
+        return pulled_back(self._problem, u, self._inner, self._limit)

@@ -1,0 +1,82 @@
+"""Bounds from moments against enumeration, the search on points and sampled models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import brute_force_worst_case
+
+from pessimal.limits import NEVER
+from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
+from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.directions import Coordinates, DirectionSearch
+from pessimal.near_optimal.polyhedral.parabolas import Parabolas, Points
+from pessimal.problem import Budget, Matrix, TuningProblem
+
+
+def random_problem(seed: int, n_train: int, n_val: int, p: int) -> TuningProblem:
+    """Two classes that overlap."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n_train + n_val) % 2 == 0, -1.0, 1.0)
+    X = rng.normal(size=(len(y), p)) + 0.3 * y[:, None]
+    return TuningProblem(X[:n_train], y[:n_train], X[n_train:], y[n_train:], upper=1.0)
+
+
+def searched(
+    problem: TuningProblem, budget: Budget, loss: OneBreakpoint
+) -> tuple[DirectionSearch, Matrix, BoxSet]:
+    """Return a search, with some members of its set."""
+    members = BoxSet(problem, problem.upper, budget)
+    ranges = members._ranges
+    ranges.find_loosely(problem.X_val, NEVER)
+    search = DirectionSearch(problem, members.box, members.training_limit, loss, ranges)
+    return search, np.array(ranges.members), members
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=0.1), Budget(delta=0.1), Budget(1.0, 0.1)])
+@pytest.mark.parametrize("seed", range(4))
+def test_branching_on_directions_ends_at_the_worst_case_of_enumeration(
+    seed: int, budget: Budget
+) -> None:
+    problem = random_problem(seed, 8, 6, 2)
+    worst = brute_force_worst_case(problem, problem.upper, budget)
+    search, members, _ = searched(problem, budget, HINGE)
+    bound = search.bound(lambda _: worst, 0.01, members, NEVER)
+    assert worst - 1e-6 <= bound <= worst + 0.011
+
+
+@pytest.mark.parametrize("loss", [HINGE, ZeroOne()])
+@pytest.mark.parametrize("seed", range(3))
+def test_moments_bound_less_than_chords_and_more_than_any_member(
+    seed: int, loss: OneBreakpoint
+) -> None:
+    problem = random_problem(seed, 60, 60, 8)
+    search, known, members = searched(problem, Budget(epsilon=0.05), loss)
+    by_chords = members.worst_on(problem, loss, NEVER, 1)
+    bound = search.bound(lambda _: 0.0, np.inf, known, NEVER)  # the root is closed at once
+    whole_point = 1.0 / problem.n_val if loss.counts else 0.0  # counts are rounded down
+    assert by_chords.value < bound < by_chords.upper_bound + whole_point
+
+
+def test_a_slab_outside_the_set_is_known_to_be_empty() -> None:
+    problem = random_problem(0, 20, 10, 3)
+    search, known, members = searched(problem, Budget(epsilon=0.1), HINGE)
+    coordinates = Coordinates.of(known, members._ranges, NEVER)
+    assert coordinates is not None
+    program = search._program(coordinates, NEVER)
+    reach = float(coordinates.reach[0])
+    outside = np.array([[0.0], [1.01 * reach], [2.0 * reach], [0.0]])
+    slab = Points(np.eye(1, 4), *outside)
+    assert program.solve(slab, NEVER).bound == -np.inf
+
+
+def test_a_sum_of_parabolas_is_nowhere_larger_than_said() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        points = Points(rng.normal(size=(6, 3)), *rng.normal(size=(4, 6)))
+        constant, slope, curvature = rng.normal(size=(3, 6))
+        reach = rng.uniform(0.5, 2.0, 3)
+        most = Parabolas(points, constant, slope, curvature).most(reach, rng.normal(size=3))
+        v = rng.uniform(-reach, reach, (500, 3))
+        t = points.offset - v @ points.rows.T
+        assert (constant + slope * t + curvature * t**2).sum(axis=1).max() <= most
