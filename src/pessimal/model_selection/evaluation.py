@@ -225,7 +225,7 @@ class Evaluation:
                     if not is_out(c):
                         self.worst.set(c, k, found)
                         self.worst.sharp[c, k] = not of_range
-                        self.ends[c, k] = found.end
+                        self.ends[c, k] = found.end or self.ends.get((c, k))
                         self.slowest_look = max(self.slowest_look, found.seconds)
                         if found.hopeless:
                             self.hopeless.add(c)
