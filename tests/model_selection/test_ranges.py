@@ -203,3 +203,15 @@ def test_time_that_ends_before_the_gap_is_closed_is_told(
     assert search.stopped_ == "time_limit"
     assert search.gap_ > 0.01
     assert np.isfinite(search.best_score_)
+
+
+def test_cells_are_divided_again_after_sharp_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = drawn(0, False)
+    search = PessimisticSearchCV(
+        LogisticRegression(), {"C": Range(1e-3, 1e3)}, epsilon=0.2, gap=1e-3, cv=CV, refit=False
+    )
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: 1e-3 * next(ticks))
+    search.set_params(time_limit=2.0).fit(X, y)
+    assert search.stopped_ == ""
+    assert search.gap_ <= 1e-3

@@ -4,6 +4,7 @@ All candidates are fitted on all folds. Where the worst case has bounds, coarse 
 are found with the fit; sharp ones follow, fold by fold, for candidates that may yet be the best.
 Elsewhere refits are what costs. They begin with the candidate whose fits score best, and go on fold
 by fold while a candidate may yet win: a fold that was not looked at counts as its fit scores there.
+Values of a range, most of which are far from the best, are raced in the same way.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ class Evaluation:
                     if not is_out(c):
                         self.worst.set(c, k, found)
                         self.worst.sharp[c, k] = not of_range
-                        self.ends[c, k] = found.end
+                        self.ends[c, k] = found.end or self.ends.get((c, k))
                         self.slowest_look = max(self.slowest_look, found.seconds)
                         if found.hopeless:
                             self.hopeless.add(c)
