@@ -45,8 +45,8 @@ DRAWN, DRAWN_PER_FEATURE = 20, 2
 RANGES_SHARE = 0.3
 """Of the time left, for the ranges of scores before a search."""
 
-MANY = 200
-"""Validation points beyond which branching on them rarely proves anything."""
+MANY = 120
+"""Points on both sides of a breakpoint beyond which branching on them rarely proves anything."""
 
 FIRST_SHARE, FIRST_SHARE_OF_MANY = 0.4, 0.05
 """Of the time left, for branching on points before directions are looked at."""
@@ -296,14 +296,13 @@ class BoxSet(NearOptimalSet):
         cases = WorstCases(problem, self.budget, loss)
         cases.begin(self.box, self.training_limit, self._inner)
         with suppress(KeyboardInterrupt):
-            cases.know(
-                *self._margin_ranges(problem, loss, deadline),
-                np.array(self._ranges.members).reshape(-1, len(self.box) + 1),
-            )
+            low, high, exact = self._margin_ranges(problem, loss, deadline)
+            met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
+            cases.know(low, high, exact, met)
             if node_limit is None and deadline.moment < np.inf:
-                share = FIRST_SHARE if problem.n_val <= MANY else FIRST_SHARE_OF_MANY
-                cases.run(deadline.share(share))
-                rest = deadline if problem.n_val > MANY else deadline.share(MOMENTS_SHARE)
+                many = np.sum((low < loss.threshold) & (high > loss.threshold)) > MANY
+                cases.run(deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE))
+                rest = deadline if many else deadline.share(MOMENTS_SHARE)
                 self._bound_along_directions(cases, problem, loss, rest)
             cases.run(deadline, node_limit)
         found = cases.known()
