@@ -191,7 +191,16 @@ class Extremes:
         for end in self.best_loss[: k + 1]:
             end.limit(best.lower_bound)
 
-    def find_ranges(self, running: Callable[[str], bool], deadline: Deadline) -> None:
+    def find_rough_ranges(self, deadline: Deadline) -> None:
+        """Bound all scores quickly, which decides of most points whether they are ambiguous."""
+        found = self.members.rough_score_range(self.X, time_limit=deadline)
+        self.low, self.high = np.maximum(self.low, found.low), np.minimum(self.high, found.high)
+        for model in found.models:
+            self._meet(self.here, model)
+
+    def find_ranges(
+        self, running: Callable[[str], bool], deadline: Deadline, *, all_points: bool
+    ) -> None:
         """Find score ranges while there is time: first those that decide who is ambiguous.
 
         Parameters
@@ -200,11 +209,15 @@ class Extremes:
             Is told how far this is before each hundredth of the points, and says whether to go on.
         deadline : Deadline
             When to give up; points not asked for by then may be asked for again.
+        all_points : bool
+            Whether to go on once it is decided who is ambiguous.
         """
         n = len(self.y)
         batch = math.ceil(n / CALLS)
         while not self.asked.all() and running(f"score ranges, {self.asked.sum()} of {n} rows"):
             first = self.undecided & ~self.asked
+            if not (all_points or first.any()):
+                return
             rows = np.flatnonzero(first if first.any() else ~self.asked)[:batch]
             found = self.members.score_range(self.X[rows], time_limit=deadline)
             self.low[rows] = np.maximum(self.low[rows], found.low)

@@ -65,15 +65,12 @@ def refine(known: Extremes, clock: Clock, before: Interrupts, errors: bool) -> E
                     end = clock.after(0.2)
                     _attempt(ended, "The best loss", partial(known.find_best_loss, k, end))
                 ended.early |= clock.over or known.out_of_time(clock.after(1.0))
-            # Half of the time if need be: what the report says of single points depends on them.
-            half = clock.after(0.5)
-            ranges = partial(known.find_ranges, lambda at: begin(at) and not half.over, half)
-            _attempt(ended, "The score ranges", ranges)
+            _find_ranges(ended, known, begin, clock)
             begin("coefficients")  # coarse ranges cost nothing, so there are some without time, too
             coefficients = partial(known.find_coefficients, clock.after(0.1))
             _attempt(ended, "The ranges of coefficients", coefficients)
             cut = _search(known, ended, searches, begin, clock)
-            ranges = partial(known.find_ranges, begin, clock.after(1.0))
+            ranges = partial(known.find_ranges, begin, clock.after(1.0), all_points=True)
             _attempt(ended, "The score ranges", ranges)
             # What the others left of their time may be enough for those that were cut short.
             ended.early |= bool(_search(known, ended, cut, begin, clock))
@@ -125,6 +122,24 @@ def _search(
         if known.out_of_time(end):
             cut.append((name, search))
     return cut
+
+
+def _find_ranges(ended: Ended, known: Extremes, begin: Callable[[str], bool], clock: Clock) -> None:
+    """Find who is ambiguous, in half of the time if need be, then other ranges if it is quick."""
+    half = clock.after(0.5)
+    if begin("score ranges"):
+        rough = partial(known.find_rough_ranges, clock.after(0.2))
+        _attempt(ended, "The score ranges", rough)
+    ranges = partial(known.find_ranges, _until(begin, half), half, all_points=False)
+    _attempt(ended, "The score ranges", ranges)
+    soon = clock.after(0.2)
+    ranges = partial(known.find_ranges, _until(begin, soon), soon, all_points=True)
+    _attempt(ended, "The score ranges", ranges)
+
+
+def _until(begin: Callable[[str], bool], end: Deadline) -> Callable[[str], bool]:
+    """Return what says whether there is time for a step before an end."""
+    return lambda step: begin(step) and not end.over
 
 
 def _attempt(ended: Ended, name: str, step: Callable[[], None]) -> None:

@@ -146,8 +146,14 @@ class RefitExtremes(Extremes):
         question = partial(self.members.worst, self.X, self.predicted, ERROR)
         self._ask("discrepancy", self.here, question, deadline)
 
-    def find_ranges(self, running: Callable[[str], bool], deadline: Deadline) -> None:
+    def find_rough_ranges(self, deadline: Deadline) -> None:
+        """Find nothing: no range has a bound, rough or not."""
+
+    def find_ranges(
+        self, running: Callable[[str], bool], deadline: Deadline, *, all_points: bool
+    ) -> None:
         """Meet refits from other seeds and on bootstrap weights; no range has a bound."""
+        del all_points
         if running("other seeds") and not self.asked.all():
             for model in self.members.score_range(self.X, time_limit=deadline).models:
                 self._meet(self.here, model)

@@ -109,3 +109,19 @@ def test_out_of_time_the_rest_is_coarse_and_goes_on_later(
     later = members.score_range(problem.X_val)
     assert later.exact.all()
     assert later.low == pytest.approx(exact.low, abs=1e-6)
+
+
+@every_budget
+@pytest.mark.parametrize("unit", [1e-3, 1.0])
+def test_rough_ranges_hold_those_of_highs_and_their_models_are_members(
+    unit: float, budget: Budget
+) -> None:
+    problem = drawn(11, 60, 8, unit)
+    members = BoxSet(problem, problem.upper, budget)
+    rough = members.rough_score_range(problem.X_val)
+    rows = margin_rows(problem.X_val, np.ones(problem.n_val))
+    low, high, _ = row_ranges(near_optimal(problem, problem.upper, budget), rows)
+    assert (rough.low <= low + 1e-6).all()
+    assert (rough.high >= high - 1e-6).all()
+    assert ((rough.high - rough.low) <= 1.5 * (high - low) + 1e-3).all()
+    assert all(members.contains(Linear.read(model)) for model in rough.models)

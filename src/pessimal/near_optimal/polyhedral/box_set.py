@@ -50,11 +50,14 @@ DRAWN, DRAWN_PER_FEATURE = 20, 2
 RANGES_SHARE = 0.3
 """Of the time left, for the ranges of scores before a search."""
 
-FIRST_SHARE = 0.2
+MANY = 120
+"""Points on both sides of a breakpoint beyond which branching on them rarely proves anything."""
+
+FIRST_SHARE, FIRST_SHARE_OF_MANY = 0.4, 0.05
 """Of the time left, for branching on points before directions are looked at."""
 
-MOMENTS_SHARE = 0.8
-"""Of the rest, for branching on directions before points are returned to."""
+MOMENTS_SHARE = 0.6
+"""Of the rest, for branching on directions before points are returned to, if they are not many."""
 
 
 class BoxSet(NearOptimalSet):
@@ -202,6 +205,15 @@ class BoxSet(NearOptimalSet):
         ends = self._ranges.ends(points)
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
 
+    def rough_score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+        """Bound the scores of rows by linear programs that are not solved to the end."""
+        points = feature_rows("X", X, self.problem.n_features)
+        before = len(self._ranges.met)
+        self._ranges.find_loosely(points, Deadline.read(time_limit))
+        met = self._ranges.met[before:]
+        models = [Linear(u[:-1], -float(u[-1])) for u in met]
+        return ScoreRange(*self._ranges.known(points), models)
+
     def enclosure(
         self, shift: Vector, scale: Vector, *, time_limit: TimeLimit = None
     ) -> BoxEnclosure:
@@ -308,14 +320,15 @@ class BoxSet(NearOptimalSet):
         cases = WorstCases(problem, self.budget, loss)
         cases.begin(self.box, self.training_limit, self._inner)
         with suppress(KeyboardInterrupt):
-            cases.know(
-                *self._margin_ranges(problem, loss, deadline),
-                np.array(self._ranges.members).reshape(-1, len(self.box) + 1),
-            )
-            cases.run(deadline.share(FIRST_SHARE) if node_limit is None else deadline, node_limit)
+            low, high, exact = self._margin_ranges(problem, loss, deadline)
+            met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
+            cases.know(low, high, exact, met)
             if node_limit is None and deadline.moment < np.inf:
-                self._bound_along_directions(cases, problem, loss, deadline.share(MOMENTS_SHARE))
-                cases.run(deadline)
+                many = np.sum((low < loss.threshold) & (high > loss.threshold)) > MANY
+                cases.run(deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE))
+                rest = deadline if many else deadline.share(MOMENTS_SHARE)
+                self._bound_along_directions(cases, problem, loss, rest)
+            cases.run(deadline, node_limit)
         found = cases.known()
         if not loss.counts:
             return found.u, found.upper_bound

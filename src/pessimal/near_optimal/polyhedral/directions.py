@@ -134,7 +134,7 @@ class DirectionSearch:
         root = program.solve(nothing, deadline)
         if not np.isfinite(root.bound):
             return np.inf
-        best(coordinates.model(root.mean))
+        _look_around(root, coordinates, best)
         nodes = [(-root.bound, next(order), root, nothing)]
         closed = -np.inf
         while nodes and not deadline.over:
@@ -147,7 +147,7 @@ class DirectionSearch:
                 if bound == -np.inf:
                     continue
                 if np.isfinite(child.bound):
-                    best(coordinates.model(child.mean))
+                    _look_around(child, coordinates, best)
                 else:  # not solved: what is known of its parent holds
                     child = node
                 if bound <= best(None) + gain:
@@ -191,3 +191,13 @@ class DirectionSearch:
             slabs + Points(direction[None, :], *np.array([[0.0], [t_low], [t_high], [0.0]]))
             for t_low, t_high in ends
         ]
+
+
+def _look_around(
+    node: Moments, coordinates: Coordinates, best: Callable[[Vector | None], float]
+) -> None:
+    """Look for larger losses where the average of a node lies, and where it is spread out to."""
+    values, vectors = np.linalg.eigh(node.covariance)
+    far = np.sqrt(max(0.0, float(values[-1]))) * vectors[:, -1]
+    for v in (node.mean, node.mean + far, node.mean - far):
+        best(coordinates.model(v))

@@ -118,12 +118,11 @@ class MomentProgram:
         """
         part = {name: np.maximum(0.0, z[rows]) for name, rows in program.rows.items()}
         points = self.lost + self.judged + self.paid + self.trained + others
-        n_lost, n_judged = len(self.lost), len(self.judged)
-        n_paid, n_trained = len(self.paid), len(self.trained)
+        n_lost, n_paid, n_trained = len(self.lost), len(self.paid), len(self.trained)
         judged, trained = self.judged, self.trained
 
         # The cost of a point: parts of Scarf's or Cantelli's parabola, of its chord, and of 1.
-        one = part.get("one", np.zeros(n_judged))
+        one = part.get("one", np.zeros(len(judged)))
         total = part["moment"] + part["chord"] + one
         scale = np.where(total > 0.0, share * judged.weight / np.where(total > 0.0, total, 1.0), 0)
         moment, chord = scale * part["moment"], scale * part["chord"]
@@ -148,26 +147,16 @@ class MomentProgram:
         active, bowl = fits * active, fits * bowl
         square, line = program.bowl
 
-        products = part["product"]
-        every = judged + trained + others
+        product = part["product"]
         pieces = [
             (np.zeros(n_lost), share * self.lost.weight, np.zeros(n_lost)),
             (constant, slope, curvature),
             (np.zeros(n_paid), -price * self.paid.weight, np.zeros(n_paid)),
             (np.zeros(n_trained), -active - bowl * line, -bowl * square),
-            tuple(np.zeros((3, len(others)))),
+            (-product * others.low * others.high, product * (others.low + others.high), -product),
         ]
         constant, slope, curvature = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
         constant = np.append(constant, price * self.limit)
-        at = np.concatenate(
-            [
-                n_lost + np.arange(n_judged),
-                n_lost + n_judged + n_paid + np.arange(n_trained + len(others)),
-            ]
-        )
-        constant[at] -= products * every.low * every.high
-        slope[at] += products * (every.low + every.high)
-        curvature[at] -= products
         fixed = Points(np.zeros((1, len(self.reach))), *np.zeros((4, 1)))
         return Parabolas(points + fixed, constant, np.append(slope, 0.0), np.append(curvature, 0.0))
 
@@ -216,12 +205,12 @@ class _Writer:
             self._most("moment", own - 0.5 * helper - 0.5 * mean, 0.5 * judged.offset)
             offset = -rise * judged.low
         self._most("chord", own - diags_array(rise) @ mean, rise * judged.offset + offset)
-        every = judged + trained + self.others
-        middle = every.low + every.high
+        others = self.others
+        middle = others.low + others.high
         self._most(
             "product",
-            self._second(every) - diags_array(middle) @ self._first(every),
-            middle * every.offset - every.offset**2 - every.low * every.high,
+            self._second(others) - diags_array(middle) @ self._first(others),
+            middle * others.offset - others.offset**2 - others.low * others.high,
         )
         hinge = self._unit(self.hinge_at)
         self._most("active", self._first(trained) - hinge, -trained.offset)

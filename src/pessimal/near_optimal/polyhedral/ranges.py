@@ -56,12 +56,12 @@ class ScoreRanges:
         box = balanced.factor * self._box
         self._program.move_to(box, self._limit, unit, self._factor * inner)
         self._known: dict[bytes, tuple[float, float, list[Vector]]] = {}
-        self._met: list[Vector] = []  # near the ends of ranges that are not exact
+        self.met: list[Vector] = []  # models near the ends of ranges that are not exact
 
     @property
     def members(self) -> list[Vector]:
         """Models at the ends of the ranges found so far."""
-        return [u for _, _, ends in self._known.values() for u in ends] + self._met
+        return [u for _, _, ends in self._known.values() for u in ends] + self.met
 
     def find(self, points: Matrix, deadline: Deadline) -> tuple[Vector, Vector, Mask]:
         """Return ranges of the scores of points, and which of them are exact.
@@ -95,7 +95,7 @@ class ScoreRanges:
                     with stopping(self._watch, deadline):
                         self._program.minimise(scaled, 0, sign)
                     ends.append(sign * size * self._program.safe_bound())
-                    self._met.append(self._member(self._program.share))
+                    self.met.append(self._member(self._program.share))
                 self._known[point.tobytes()] = ends[0], ends[1], []
         finally:
             self._program.rounds = rounds
