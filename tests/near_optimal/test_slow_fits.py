@@ -71,7 +71,7 @@ def test_a_fit_that_is_there_stands_for_the_first_if_there_is_no_time() -> None:
     options: dict[str, Any] = {"fitted": fitted, "fit_seconds": SECONDS}
     members = RetrainedSet(tree(), X[TRAIN], Y[TRAIN], Budget(0.5), deadline=late, **options)
     assert members.trained.model is fitted
-    assert members.refit_seconds >= SECONDS
+    assert members.refit_seconds() >= SECONDS
     RetrainedSet(
         tree(), X[TRAIN], Y[TRAIN], Budget(0.5), deadline=Deadline.after(SECONDS), **options
     )

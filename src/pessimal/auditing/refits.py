@@ -178,7 +178,7 @@ class RefitExtremes(Extremes):
 
     def out_of_time(self, deadline: Deadline) -> bool:
         """Whether there is no time for another refit."""
-        return not deadline.affords(self.members.refit_seconds)
+        return not deadline.affords(self.members.refit_seconds(len(self.y)))
 
     def _keep(self, found: _Found) -> None:
         """Take note of what was attained on points that were not attacked."""

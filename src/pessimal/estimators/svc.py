@@ -209,8 +209,9 @@ class PessimisticSVC(SplitClassifier):
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for `fit`, the last quarter of them for certificate and `final` model. When they
-        run out the best box found is kept, with a valid bound in `result_` and a warning.
+        Seconds for `fit`, the last quarter of them for certificate and `final` model, of a large
+        table more. When they run out the best box found is kept, with a valid bound in `result_`
+        and a warning.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -313,8 +314,9 @@ class OptimisticSVC(SplitClassifier):
     solver : {"highs", "scip", "gurobi", "cplex"}, default="highs"
         Solver of the mixed-integer program; the search takes none but the default.
     time_limit : float or None, default=10.0
-        Seconds for `fit`, the last quarter of them for certificate and `final` model. When they
-        run out the best box found is kept, with a valid bound in `result_` and a warning.
+        Seconds for `fit`, the last quarter of them for certificate and `final` model, of a large
+        table more. When they run out the best box found is kept, with a valid bound in `result_`
+        and a warning.
     node_limit : int or None, default=None
         The same in nodes of the search: unlike seconds, the same on every machine.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"

@@ -228,7 +228,9 @@ class Folds:
             members = task.bounded(estimator, X, y, weight)
             if members is None:
                 worst, members = task.of(estimator, X, y, X_test, y_test, weight, deadline)
-                return replace(self._scored(worst, members), cut=task.cut_short(members, deadline))
+                return replace(
+                    self._scored(worst, members), cut=task.cut_short(members, deadline, len(y_test))
+                )
             ask = partial(members.worst, X_test, y_test, task.loss, time_limit=deadline)
             worst = ask(node_limit=1)
             hopeless = worst.upper_bound - worst.value > HOPELESS * abs(worst.value)

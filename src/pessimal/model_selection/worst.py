@@ -111,10 +111,10 @@ class WorstCase:
         return bounded
 
     @staticmethod
-    def cut_short(members: NearOptimalSet, deadline: Deadline) -> bool:
+    def cut_short(members: NearOptimalSet, deadline: Deadline, n_val: int) -> bool:
         """Whether there was no time for another refit, where refits are what is known of a set."""
         refits = members.inner if isinstance(members, PipelineSet) else members
-        seconds = refits.refit_seconds if isinstance(refits, RetrainedSet) else 0.0
+        seconds = refits.refit_seconds(n_val) if isinstance(refits, RetrainedSet) else 0.0
         return not deadline.affords(seconds)
 
     def score(self, loss: float, by_default: Loss) -> float:

@@ -134,10 +134,10 @@ class RetrainedSet(NearOptimalSet):
         """Make the set of the fits that train on (X, y) about as well as the best seen."""
         return cls(estimator, X, y, budget, sample_weight)
 
-    @property
-    def refit_seconds(self) -> float:
-        """What a refit takes, by the first fit: with less time left none is begun."""
-        return self.seconds if self.refitting.knows_weights else 3.0 * self.seconds
+    def refit_seconds(self, added: int = 0) -> float:
+        """Return what a refit takes with rows added; with less time left none is begun."""
+        fits = 1.0 if self.refitting.knows_weights else 3.0
+        return self.seconds * (fits + added / len(self.refitting.weight))
 
     @property
     def trained(self) -> Extreme:  # type: ignore[override]
@@ -195,7 +195,8 @@ class RetrainedSet(NearOptimalSet):
         it, or that of a member that saw neither if it is larger.
         """
         judge = find_loss(loss or self.loss)
-        allowance = self._allowance(node_limit or REFITS, Deadline.read(time_limit))
+        deadline = Deadline.read(time_limit)
+        allowance = self._allowance(node_limit or REFITS, deadline, _num_samples(X))
         value, model = self._extreme(X, self._labels(y), judge, 1.0, allowance)
         ceiling = 1.0 if isinstance(judge, Step) else np.inf
         return Extreme(value, value, ceiling, model)
@@ -210,7 +211,7 @@ class RetrainedSet(NearOptimalSet):
     ) -> Extreme:
         """Find a member of small mean loss, by training on the rows as well."""
         judge = find_loss(loss or self.loss)
-        allowance = self._allowance(REFITS, Deadline.read(time_limit))
+        allowance = self._allowance(REFITS, Deadline.read(time_limit), _num_samples(X))
         value, model = self._extreme(X, self._labels(y), judge, -1.0, allowance)
         return Extreme(value, 0.0, value, model)
 
@@ -253,7 +254,7 @@ class RetrainedSet(NearOptimalSet):
         deadline = Deadline.read(time_limit)
         rng = np.random.default_rng(random_state)
         members = self.members[: read_size(n)]
-        while len(members) < n and deadline.affords(self.refit_seconds):
+        while len(members) < n and deadline.affords(self.refit_seconds()):
             members.append(self._bootstrapped(rng, self._allowance(REFITS, deadline)))
         return members
 
@@ -307,7 +308,9 @@ class RetrainedSet(NearOptimalSet):
         found: list[tuple[float, Any]] = []
         for attacked, judging in ((first, second), (second, first)):
             deadline = allowance.deadline.share(0.5) if not found else allowance.deadline
-            fits = self._pushed(attacked, self._allowance(allowance.fits // 2, deadline))
+            fits = self._pushed(
+                attacked, replace(allowance, fits=allowance.fits // 2, deadline=deadline)
+            )
             found.append(self._judged(fits, judging))
         sizes = [len(second.y), len(first.y)]
         value = float(np.average([loss for loss, _ in found], weights=sizes))
@@ -362,8 +365,8 @@ class RetrainedSet(NearOptimalSet):
             self._mixed *= float(np.clip(0.8 * np.sqrt(self._slack() / excess), 0.1, 0.5))
         return self.trained.model
 
-    def _allowance(self, fits: int, deadline: Deadline) -> Allowance:
-        return Allowance(fits, deadline, self.refit_seconds)
+    def _allowance(self, fits: int, deadline: Deadline, added: int = 0) -> Allowance:
+        return Allowance(fits, deadline, self.refit_seconds(added))
 
     # Losses.
 
