@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from pessimal import audit_estimator
+from pessimal.report.answer import right
 from pessimal.report.audit_page import notebook
 
 RNG = np.random.default_rng(0)
@@ -51,3 +53,13 @@ def test_an_audit_that_was_stopped_at_once_does_not_say_that_models_agree() -> N
     assert report.undecided.any()
     assert not report.ambiguous.any()
     assert "Run it again with more time" in notebook(report)
+
+
+def test_where_most_rows_are_undecided_nobody_is_asked_to_decide_them_all() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilon=0.3, epsilons=())
+    n = int(report.ambiguous.sum())
+    assert n > 30
+    assert right(report) > 60 - round(60 * report.constant.error)  # type: ignore[union-attr]
+    shown = notebook(replace(report, worst_error=report.best_error))
+    assert f"on most rows, {n} of 60 validation ones" in shown

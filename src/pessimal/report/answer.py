@@ -220,6 +220,12 @@ def _advice(
             f"Do not rely on this model: one that trains as well is right on {found} of {n} {rows} "
             f"rows, and {f'so is {same}' if found == constant else f'{same} on {constant}'}."
         )
+    return _on_disagreement(report, rows)
+
+
+def _on_disagreement(report: AuditReport, rows: str) -> str:
+    """Say what to do with a model that is worth using, by how far equally good ones agree."""
+    n = report.n_val
     some, most = disagreeing(report)
     if most == 0:
         return (
@@ -234,6 +240,12 @@ def _advice(
     if some == 0:
         nobody = "no two equally good models were found that disagree"
         return f"Use the model as far as these rows tell: {nobody} on one of the {n} {rows} rows."
+    if some > n / TWO:
+        return (
+            "Do not rely on single predictions: on most rows, "
+            f"{some} of {n} {rows} ones ({some / n:.0%}), equally good models were found to "
+            "disagree. More rows or fewer columns would help."
+        )
     return (
         "Use the model where equally good models agree, and have a person decide where they do "
         f"not: on {some} of {n} {rows} rows ({some / n:.0%}) they were found to disagree."

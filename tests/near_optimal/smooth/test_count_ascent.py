@@ -50,3 +50,12 @@ def test_as_many_and_as_few_rows_are_found_wrong_as_on_a_grid(seed: int) -> None
         assert members.contains(extreme.model)
         scores = extreme.model.decision_function(x_val[:, None])
         assert round(extreme.value * N) == np.sum(y_val * scores < 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.05])
+def test_rows_far_from_the_threshold_have_no_slope_and_are_left_alone(epsilon: float) -> None:
+    x_train, y_train, *_ = drawn(0)
+    members = near_optimal_set(LogisticRegression(), x_train[:, None], y_train, epsilon=epsilon)
+    far = np.array([[1e4], [2e4]])
+    assert members.worst(far, np.array([1.0, 1.0]), "zero_one").upper_bound == 0.0
+    assert members.best(far, np.array([-1.0, -1.0]), "zero_one").value == 1.0

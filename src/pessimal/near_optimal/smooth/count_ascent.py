@@ -27,6 +27,9 @@ WIDTHS = (1.0, 0.3, 0.1, 0.03)
 STEPS = 12
 """With curves of one width."""
 
+FLAT = 1e-12
+"""A slope below this is that of rows far from the threshold, none of which will pass it."""
+
 SHARES = (1.0, 0.7, 0.4, 0.2, 0.1, 0.03)
 """Of the way to the member that a slope points to."""
 
@@ -60,9 +63,10 @@ def _climbed(
     best, height = u, float(steps.rounded(u[None], width)[0])
     for _ in range(STEPS):
         slope = steps.slope(u, width)
-        if deadline.over or not slope.any():
+        largest = float(np.abs(slope).max())
+        if deadline.over or largest < FLAT:
             break
-        ahead = members.boundary(inverse @ slope)
+        ahead = members.boundary(inverse @ (slope / largest))
         tried = u + np.array(SHARES)[:, None] * (ahead - u)  # between two members is another
         best = max((best, *tried), key=steps.count)
         heights = steps.rounded(tried, width)
