@@ -290,7 +290,8 @@ class Tree:
             side = ABOVE if off > 0.0 else BELOW
             if self.pairs.implied(node.dual, pair, side):
                 continue
-            estimated = self.pseudo_costs.reliable(pair, side)
+            # With a budget, pieces are told apart by the sides that are fixed: estimates fix none.
+            estimated = self.budget is None and self.pseudo_costs.reliable(pair, side)
             if estimated:
                 bound = self.first_bound(node, pair, side)
             else:
