@@ -322,7 +322,7 @@ class BoxSet(NearOptimalSet):
         with suppress(KeyboardInterrupt):
             low, high, exact = self._margin_ranges(problem, loss, deadline)
             met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-            cases.know(low, high, exact, met)
+            cases.know(low, high, exact, met, deadline)
             if node_limit is None and deadline.moment < np.inf:
                 many = np.sum((low < loss.threshold) & (high > loss.threshold)) > MANY
                 cases.run(deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE))
@@ -348,7 +348,7 @@ class BoxSet(NearOptimalSet):
             if u is not None:
                 u = np.append(np.clip(u[:-1], -self.box, self.box), u[-1])
                 u = pulled_back(problem, u, self._inner, self.training_limit)
-                cases.ascend_from(u[None, :])
+                cases.ascend_from(u[None, :], deadline)
             return cases.known().value
 
         search = DirectionSearch(problem, self.box, self.training_limit, loss, self._ranges)
