@@ -234,7 +234,10 @@ class BoxSet(NearOptimalSet):
         )
         directions = np.vstack([axes, margin_rows(drawn, np.ones(len(drawn)))])
         low, high, ends = row_ranges(self.models, directions, deadline)
-        return BoxEnclosure(shift, scale, directions, low, high, np.vstack([one, ends]))
+        # Coarse ranges follow from those along the axes, and would only make prediction slow.
+        kept = slice(0, max(p + 1, len(ends) // 2))
+        members = np.vstack([one, ends])
+        return BoxEnclosure(shift, scale, directions[kept], low[kept], high[kept], members)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
