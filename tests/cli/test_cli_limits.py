@@ -11,7 +11,7 @@ from pessimal.cli.options import seconds_before
 
 @pytest.mark.parametrize(
     ("page", "limit", "left"),
-    [(None, 3.0, 3.0), (Path("page.html"), 60.0, 59.0), (Path("page.html"), 2.0, 1.5)],
+    [(None, 3.0, 3.0), (Path("page.html"), 60.0, 59.0), (Path("page.html"), 2.0, 1.2)],
 )
 def test_a_second_is_kept_for_a_page_and_less_of_a_short_limit(
     page: Path | None, limit: float, left: float

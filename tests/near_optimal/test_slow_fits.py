@@ -96,3 +96,27 @@ def test_a_search_keeps_time_for_its_last_fit(clock: WorkClock, seconds: float) 
     assert clock.now <= seconds
     assert np.isfinite(search.best_score_)
     assert search.stopped_ == "time_limit"
+
+
+class SlowByWeights(SlowTree):
+    """Takes four times as long where many rows have weights, as histogram boosting does."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        if sample_weight is not None and len(X) >= 340:
+            SlowTree.clock.work(3.0 * SECONDS)
+        return super().fit(X, y, sample_weight)
+
+
+MANY, MANY_Y = make_classification(400, 5, flip_y=0.2, random_state=0)
+
+
+@pytest.mark.parametrize("seconds", [35.0, 65.0, 95.0, 125.0, 155.0, 400.0])
+def test_how_long_weighted_fits_take_is_learnt(clock: WorkClock, seconds: float) -> None:
+    estimator = SlowByWeights(max_depth=2, random_state=0)
+    members = RetrainedSet(estimator, MANY[:340], MANY_Y[:340], Budget(0.5), deadline=Deadline(0.0))
+    other = members.with_budget(Budget(0.2))
+    for ask in (members.worst, other.best):
+        begun = clock.now
+        ask(MANY[340:], MANY_Y[340:], time_limit=seconds)
+        assert clock.now <= begun + seconds
+    assert other.refit_seconds() == members.refit_seconds()

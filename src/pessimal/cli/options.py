@@ -83,7 +83,7 @@ Seed: TypeAlias = Annotated[
 Page: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE.html", help="Write a page with figures to this file.")
 ]
-PAGE_SECONDS, PAGE_SHARE = 1.0, 0.25
+PAGE_SECONDS, PAGE_SHARE = 1.0, 0.4
 """For drawing the figures of a page; of a short time limit no more than this share."""
 
 

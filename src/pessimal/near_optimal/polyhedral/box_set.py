@@ -234,7 +234,10 @@ class BoxSet(NearOptimalSet):
         )
         directions = np.vstack([axes, margin_rows(drawn, np.ones(len(drawn)))])
         low, high, ends = row_ranges(self.models, directions, deadline)
-        return BoxEnclosure(shift, scale, directions, low, high, np.vstack([one, ends]))
+        # Coarse ranges follow from those along the axes, and would only make prediction slow.
+        kept = slice(0, max(p + 1, len(ends) // 2))
+        members = np.vstack([one, ends])
+        return BoxEnclosure(shift, scale, directions[kept], low[kept], high[kept], members)
 
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
@@ -322,7 +325,7 @@ class BoxSet(NearOptimalSet):
         with suppress(KeyboardInterrupt):
             low, high, exact = self._margin_ranges(problem, loss, deadline)
             met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-            cases.know(low, high, exact, met)
+            cases.know(low, high, exact, met, deadline)
             if node_limit is None and deadline.moment < np.inf:
                 many = np.sum((low < loss.threshold) & (high > loss.threshold)) > MANY
                 cases.run(deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE))
@@ -348,7 +351,7 @@ class BoxSet(NearOptimalSet):
             if u is not None:
                 u = np.append(np.clip(u[:-1], -self.box, self.box), u[-1])
                 u = pulled_back(problem, u, self._inner, self.training_limit)
-                cases.ascend_from(u[None, :])
+                cases.ascend_from(u[None, :], deadline)
             return cases.known().value
 
         search = DirectionSearch(problem, self.box, self.training_limit, loss, self._ranges)

@@ -163,18 +163,23 @@ class WorstCases:
         self._proved, self._narrowed = np.inf, False
         self._tree.start(enough)
 
-    def know(self, low: Vector, high: Vector, exact: Mask, members: Matrix) -> None:
+    def know(
+        self, low: Vector, high: Vector, exact: Mask, members: Matrix, deadline: Deadline = NEVER
+    ) -> None:
         """Take bounds on the validation margins over Ψ, and models of it, found before."""
         first = np.unique(self._which, return_index=True)[1]
         self._tree.know(low[first], high[first], exact[first].astype(np.intp))
-        self.ascend_from(members)
+        self.ascend_from(members, deadline)
 
-    def ascend_from(self, members: Matrix) -> None:
-        """Ascend from the worst of some models of Ψ."""
+    def ascend_from(self, members: Matrix, deadline: Deadline = NEVER) -> None:
+        """Ascend from the worst of some models of Ψ, as far as there is time."""
         margins = margin_rows(self.problem.X_val, self.problem.y_val) @ members.T
         losses = self.problem.val_weight @ self._loss.value(margins)
-        for k in np.argsort(-losses, kind="stable")[:_STARTS]:
-            self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+        with stopping(self._watch, deadline) as stops:
+            for k in np.argsort(-losses, kind="stable")[:_STARTS]:
+                self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+                if stops():
+                    break
 
     def run(self, deadline: Deadline = NEVER, node_limit: int | None = None) -> None:
         """Search until the worst case is proved, a limit is reached or Ctrl-C comes."""

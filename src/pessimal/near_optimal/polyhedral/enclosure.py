@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
+from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Matrix, Vector
 
 OUTWARDS = 1e-9
@@ -45,21 +46,32 @@ class BoxEnclosure:
         scaled = np.where(counts, (X - self.shift) / np.where(counts, self.scale, 1.0), 0.0)
         Z = np.column_stack([scaled, -np.ones(len(X))])
         found = Z @ self.members.T
-        high = np.array([self._most(z) for z in Z])
-        low = np.array([-self._most(-z) for z in Z])
+        program = self._program()
+        high = np.array([self._most(program, z) for z in Z])
+        low = np.array([-self._most(program, -z) for z in Z])
         return low, high, found.min(axis=1), found.max(axis=1)
 
-    def _most(self, z: Vector) -> float:
+    def _program(self) -> WarmProgram:
+        """Return the program of what lies within all ranges, which is changed for every row."""
+        q = self.directions.shape[1]
+        return WarmProgram(
+            LinearProgram(
+                cost=np.zeros(q),
+                matrix=csr_array(self.directions[q:]),
+                row_lower=self.low[q:],
+                row_upper=self.high[q:],
+                lower=self.low[:q],
+                upper=self.high[:q],
+            )
+        )
+
+    def _most(self, program: WarmProgram, z: Vector) -> float:
         """Bound ``z·u``: by multipliers of the ranges, whoever found them, and by the axes."""
-        D = np.vstack([self.directions, -self.directions])
-        ends = np.append(self.high, -self.low)
-        axes = slice(0, len(z))
-        extent = np.maximum(np.abs(self.low[axes]), np.abs(self.high[axes]))
-        multipliers = np.zeros(len(ends))
-        solution = linprog(-z, D, ends, bounds=(None, None), method="highs")
-        if solution.status == 0:
-            multipliers = np.maximum(0.0, -solution.ineqlin.marginals)
-        used = multipliers * ends
-        rest = np.abs(z - multipliers @ D) * extent
-        rounding = OUTWARDS * (np.abs(used).sum() + rest.sum() + np.abs(z) @ extent)
-        return float(min(used.sum() + rest.sum(), np.abs(z) @ extent) + rounding)
+        low, high = self.low[: len(z)], self.high[: len(z)]
+        reach = float(np.abs(z) @ np.maximum(np.abs(low), np.abs(high)))
+        bound = float(np.maximum(z * low, z * high).sum())
+        if len(self.low) > len(z):
+            program.set_cost(-z)
+            if program.solve():
+                bound = min(bound, -program.lower_bound(low, high))
+        return bound + OUTWARDS * reach

@@ -43,16 +43,16 @@ class Fit:
 
 @dataclass
 class Allowance:
-    """How many fits there may still be, until when, and how long one takes."""
+    """How many fits there may still be, until when, and how long one takes by now."""
 
     fits: int
     deadline: Deadline
-    seconds: float = 0.0
+    seconds: Callable[[], float]
 
     @property
     def in_time(self) -> bool:
         """Whether a fit that begins now ends in time; one that would not is not begun."""
-        return self.deadline.affords(self.seconds)
+        return self.deadline.affords(self.seconds())
 
     def take(self) -> bool:
         """Return whether there may be one more, and count it."""

@@ -88,14 +88,15 @@ class Refitting:
 
         They are made when it is first asked, for training as the estimator does needs no weights.
         """
-        takes = has_fit_parameter(self.estimator, "sample_weight")
-        return self.given or (takes and _weights_are_rows(self.estimator, self.X, self.y))
+        if self.given:
+            return True
+        with config_context(skip_parameter_validation=True):  # as in other refits
+            return self.takes_weights and _weights_are_rows(self.estimator, self.X, self.y)
 
     @property
-    def knows_weights(self) -> bool:
-        """Whether it takes no two fits any more to tell how weights are read."""
-        takes = has_fit_parameter(self.estimator, "sample_weight")
-        return self.given or not takes or "weighted" in self.__dict__
+    def takes_weights(self) -> bool:
+        """Whether there can be weights in training."""
+        return bool(has_fit_parameter(self.estimator, "sample_weight"))
 
     @property
     def seeds(self) -> list[str]:

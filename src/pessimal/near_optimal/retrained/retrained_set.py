@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +35,7 @@ from pessimal.near_optimal.base import (
 )
 from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
+from pessimal.near_optimal.retrained.duration import Duration
 from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions, require_known
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.refitting import Extra, Refitting
@@ -81,8 +82,8 @@ class RetrainedSet(NearOptimalSet):
 
     Attributes
     ----------
-    seconds : float
-        How long the first fit and its training loss took.
+    duration : Duration
+        How long a fit and its training loss take; the sets of other budgets learn it, too.
     """
 
     proves = False
@@ -110,9 +111,11 @@ class RetrainedSet(NearOptimalSet):
         self.met: list[Fit] = []
         self._mixed = 1.0  # the share of bootstrap weights that the budget affords, for all we know
         self._meet(model)
-        self.seconds = time.perf_counter() - begun + (fit_seconds if late else 0.0)
+        seconds = time.perf_counter() - begun + (fit_seconds if late else 0.0)
+        known = None if self.refitting.takes_weights and not self.refitting.given else seconds
+        self.duration = Duration(seconds, len(self.refitting.weight), known)
         for seed in range(1, SEEDS + 1) if self.refitting.seeds else ():
-            if not deadline.affords(self.seconds):
+            if not deadline.affords(self.duration.plain):
                 break
             if self._meet(self.refitting.fit(seed=seed)).train_loss == self.met[0].train_loss:
                 break  # the seed makes no difference
@@ -136,8 +139,7 @@ class RetrainedSet(NearOptimalSet):
 
     def refit_seconds(self, added: int = 0) -> float:
         """Return what a refit takes with rows added; with less time left none is begun."""
-        fits = 1.0 if self.refitting.knows_weights else 3.0
-        return self.seconds * (fits + added / len(self.refitting.weight))
+        return self.duration.expected(added)
 
     @property
     def trained(self) -> Extreme:  # type: ignore[override]
@@ -296,7 +298,7 @@ class RetrainedSet(NearOptimalSet):
         trained = self.trained.model
         wrong = replace(push, side=1.0).rows(trained, alike=True)
         each = LARGEST_SHARE * float(self.refitting.weight.sum()) / len(wrong.y)
-        fit = self._fit(self.refitting.fit(replace(wrong, weight=each * wrong.weight)))
+        fit = self._refit(replace(wrong, weight=each * wrong.weight))
         before, after = (
             self._mean(model, wrong.X, wrong.y, self.loss) for model in (trained, fit.model)
         )
@@ -344,7 +346,7 @@ class RetrainedSet(NearOptimalSet):
         scale = 1.0 if self._training_loss or not self.refitting.weighted else 1.0 + share
         added = share * float(weight.sum() / extra.weight.sum()) / scale
         rows = replace(extra, weight=added * extra.weight)
-        return self._fit(self.refitting.fit(rows, np.full(len(weight), 1.0 / scale)))
+        return self._refit(rows, np.full(len(weight), 1.0 / scale))
 
     def _bootstrapped(self, rng: np.random.Generator, allowance: Allowance) -> Any:
         """Return a member fitted to bootstrap weights, mixed with the true ones as need be."""
@@ -357,7 +359,8 @@ class RetrainedSet(NearOptimalSet):
             if is_classifier(self.refitting.estimator) and _lost(self.refitting.y, factor):
                 self._mixed *= 0.5
                 continue
-            fit = self._meet(self.refitting.fit(factor=factor))
+            fit = self._refit(factor=factor)
+            self.met.append(fit)
             if self._affords(fit):
                 return fit.model
             # Near the true weights the excess is a parabola; other draws will need as much.
@@ -366,7 +369,13 @@ class RetrainedSet(NearOptimalSet):
         return self.trained.model
 
     def _allowance(self, fits: int, deadline: Deadline, added: int = 0) -> Allowance:
-        return Allowance(fits, deadline, self.refit_seconds(added))
+        return Allowance(fits, deadline, partial(self.refit_seconds, added))
+
+    def _refit(self, extra: Extra | None = None, factor: Vector | None = None) -> Fit:
+        """Train with weights or rows added, and learn how long that takes."""
+        _ = self.refitting.weighted  # found out once, which is no part of a fit
+        with self.duration.refit(0 if extra is None else len(extra.y)):
+            return self._fit(self.refitting.fit(extra, factor))
 
     # Losses.
 
