@@ -12,7 +12,7 @@ from strategies import boxes, budgets, problems, uneven_problems
 
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
-from pessimal.losses import HINGE, OneBreakpoint, find_loss
+from pessimal.losses import HINGE, OneBreakpoint, ZeroOne, find_loss
 from pessimal.near_optimal.polyhedral.cases import Worst, WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
@@ -257,6 +257,21 @@ class TestTree:
             assert stopped.upper_bound >= exact.value - TOLERANCE
             cases.run()
             assert cases.known().upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
+
+    def test_the_count_of_a_search_that_was_stopped_is_that_of_its_model(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        problem, budget = random_problem(1, 400, 200, 10), Budget(0.05)
+        cases, box = WorstCases(problem, budget, ZeroOne()), problem.upper
+        limit, inner = cases.limit(box), cases.train(box).u
+        for still_looks in range(1, 120, 3):
+            cases.begin(box, limit, inner)
+            with monkeypatch.context() as patch:
+                LeapingClock(patch, still_looks)
+                cases.run(Deadline(1.0))
+            stopped = cases.known()
+            margins = problem.y_val * (problem.X_val @ stopped.u[:-1] - stopped.u[-1])
+            assert stopped.value <= np.mean(margins <= TOLERANCE) + TOLERANCE
 
     def test_the_root_is_solved_with_the_ranges_there_are(self) -> None:
         problem, budget = random_problem(2, 40, 20, 3), Budget(0.1)
