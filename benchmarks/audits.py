@@ -3,8 +3,7 @@
     python benchmarks/audits.py --rows 400 --seconds 5
     python benchmarks/audits.py --rows 2000 --seconds 60 --data gaussian-10 --epsilons 0.02
 
-Limits are counted in seconds of this process, so that other work on the machine hardly matters;
-only the semidefinite solver has its limit by the clock.
+Limits are counted in seconds of this process, so that other work on the machine hardly matters.
 """
 
 from __future__ import annotations

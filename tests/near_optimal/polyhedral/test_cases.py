@@ -12,7 +12,7 @@ from strategies import boxes, budgets, problems, uneven_problems
 
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
-from pessimal.losses import find_loss
+from pessimal.losses import HINGE, OneBreakpoint, ZeroOne, find_loss
 from pessimal.near_optimal.polyhedral.cases import Worst, WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
@@ -235,6 +235,54 @@ class TestTree:
             assert again.value == pytest.approx(exact.value, abs=TOLERANCE)
             assert again.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
         assert (np.diff(bounds) <= TOLERANCE).all()
+
+    @pytest.mark.parametrize("name", ["hinge", "zero_one"])
+    def test_what_was_stopped_anywhere_goes_on_to_the_same_end(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        problem, budget = random_problem(1, 400, 16, 5), Budget(0.05)
+        loss, box = find_loss(name), problem.upper
+        assert isinstance(loss, OneBreakpoint)
+        cases = WorstCases(problem, budget, loss)
+        limit, inner = cases.limit(box), cases.train(box).u
+        exact = cases.worst(box, limit)
+        assert exact.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
+        for still_looks in (1, 2, 3, 5, 8, 13, 21, 34):
+            cases.begin(box, limit, inner)
+            with monkeypatch.context() as patch:
+                LeapingClock(patch, still_looks)
+                cases.run(Deadline(1.0))
+            stopped = cases.known()
+            assert stopped.value <= exact.value + TOLERANCE
+            assert stopped.upper_bound >= exact.value - TOLERANCE
+            cases.run()
+            assert cases.known().upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
+
+    def test_the_count_of_a_search_that_was_stopped_is_that_of_its_model(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        problem, budget = random_problem(1, 400, 200, 10), Budget(0.05)
+        cases, box = WorstCases(problem, budget, ZeroOne()), problem.upper
+        limit, inner = cases.limit(box), cases.train(box).u
+        for still_looks in range(1, 120, 3):
+            cases.begin(box, limit, inner)
+            with monkeypatch.context() as patch:
+                LeapingClock(patch, still_looks)
+                cases.run(Deadline(1.0))
+            stopped = cases.known()
+            margins = problem.y_val * (problem.X_val @ stopped.u[:-1] - stopped.u[-1])
+            assert stopped.value <= np.mean(margins <= TOLERANCE) + TOLERANCE
+
+    def test_the_root_is_solved_with_the_ranges_there_are(self) -> None:
+        problem, budget = random_problem(2, 40, 20, 3), Budget(0.1)
+        cases, box = WorstCases(problem, budget), problem.upper
+        limit, inner = cases.limit(box), cases.train(box).u
+        exact = cases.worst(box, limit).value
+        cases.begin(box, limit, inner)
+        cases.solve_root(Deadline.after(-1.0), NEVER)
+        root = cases.known()
+        assert root.nodes == 1
+        assert exact <= root.upper_bound < coarse_bound(problem, box, limit, HINGE)
 
     def test_the_same_question_has_the_same_answer(self) -> None:
         problem, budget = random_problem(7, 12, 12, 4), Budget(0.2)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from clocks import LeapingClock
 from oracles import brute_force_worst_case
 
-from pessimal.limits import NEVER
+from pessimal.limits import NEVER, Deadline
 from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.directions import Coordinates, DirectionSearch
@@ -56,6 +57,29 @@ def test_moments_bound_less_than_chords_and_more_than_any_member(
     bound = search.bound(lambda _: 0.0, np.inf, known, NEVER)  # the root is closed at once
     whole_point = 1.0 / problem.n_val if loss.counts else 0.0  # counts are rounded down
     assert by_chords.value < bound < by_chords.upper_bound + whole_point
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_multipliers_of_a_solve_that_was_stopped_bound_every_model(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    problem, budget = random_problem(seed, 8, 6, 2), Budget(epsilon=0.1)
+    worst = brute_force_worst_case(problem, problem.upper, budget)
+    search, known, members = searched(problem, budget, HINGE)
+    coordinates = Coordinates.of(known, members._ranges, NEVER)
+    assert coordinates is not None
+    program = search._program(coordinates, NEVER)
+    nothing = program.others[:0]
+    solved = program.solve(nothing, NEVER).bound
+    bounds = []
+    for still_looks in range(40):
+        with monkeypatch.context() as patch:
+            LeapingClock(patch, still_looks)
+            bounds.append(program.solve(nothing, Deadline(1.0)).bound)
+    assert min(bounds) >= worst - 1e-6
+    assert bounds[0] > solved + 0.1
+    assert bounds[-1] == solved
+    assert sum(bound < solved + 0.01 for bound in bounds[:-1]) > bounds.count(solved)
 
 
 def test_a_slab_outside_the_set_is_known_to_be_empty() -> None:

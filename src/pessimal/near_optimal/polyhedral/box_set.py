@@ -56,8 +56,11 @@ MANY = 120
 FIRST_SHARE, FIRST_SHARE_OF_MANY = 0.4, 0.05
 """Of the time left, for branching on points before directions are looked at."""
 
-MOMENTS_SHARE = 0.6
-"""Of the rest, for branching on directions before points are returned to, if they are not many."""
+ROOT_SHARE = 0.5
+"""Of the time left, for the root of the tree on points: no search goes without its bound."""
+
+MOMENTS_SHARE, MOMENTS_SHARE_OF_MANY = 0.6, 0.9
+"""Of the rest, for branching on directions before points are returned to."""
 
 
 class BoxSet(NearOptimalSet):
@@ -328,8 +331,10 @@ class BoxSet(NearOptimalSet):
             cases.know(low, high, exact, met, deadline)
             if node_limit is None and deadline.moment < np.inf:
                 many = np.sum((low < loss.threshold) & (high > loss.threshold)) > MANY
-                cases.run(deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE))
-                rest = deadline if many else deadline.share(MOMENTS_SHARE)
+                first = deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE)
+                cases.solve_root(first, deadline.share(ROOT_SHARE))
+                cases.run(first)
+                rest = deadline.share(MOMENTS_SHARE_OF_MANY if many else MOMENTS_SHARE)
                 self._bound_along_directions(cases, problem, loss, rest)
             cases.run(deadline, node_limit)
         found = cases.known()

@@ -181,6 +181,13 @@ class WorstCases:
                 if stops():
                     break
 
+    def solve_root(self, narrowing: Deadline, deadline: Deadline) -> None:
+        """Solve the root alone, with the ranges that are found by an earlier deadline."""
+        with stopping(self._watch, deadline) as stops:
+            self._narrow(lambda: narrowing.over or stops())
+            self._narrowed = True
+            self._tree.advance(1)
+
     def run(self, deadline: Deadline = NEVER, node_limit: int | None = None) -> None:
         """Search until the worst case is proved, a limit is reached or Ctrl-C comes."""
         left = np.inf if node_limit is None else node_limit

@@ -13,6 +13,7 @@ axes·v``.
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -131,13 +132,15 @@ class DirectionSearch:
         program = self._program(coordinates, deadline)
         nothing = program.others[:0]
         order = count()
+        begun = time.perf_counter()
         root = program.solve(nothing, deadline)
+        solving = time.perf_counter() - begun
         if not np.isfinite(root.bound):
             return np.inf
         _look_around(root, coordinates, best)
         nodes = [(-root.bound, next(order), root, nothing)]
         closed = -np.inf
-        while nodes and not deadline.over:
+        while nodes and deadline.left > 2.0 * solving:  # a half that is not solved is of no use
             if -nodes[0][0] <= best(None) + gain:
                 break
             negative, _, node, slabs = heapq.heappop(nodes)

@@ -134,6 +134,7 @@ class Models(Simplex):
         if self.limit < 0.0:  # no hinge is negative, and the cut of no hinges would be no row
             return INFEASIBLE
         for _ in range(self.rounds):
+            self.share = 0.0  # that of the last optimum is none of a point on the way to the next
             status = self.solve(cutoff)
             if status == INFEASIBLE and not self.certainly_infeasible():
                 return STALLED

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import clarabel  # type: ignore[import-untyped]  # comes with cvxpy
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, vstack
 
+from pessimal.interrupts import deferred_interrupts
 from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.parabolas import SMALLEST, Parabolas, Points
 from pessimal.problem import Matrix, Vector
@@ -85,17 +85,23 @@ class MomentProgram:
         self.trained, self.paid = trained[kinked], trained[~kinked & (trained.low >= -SMALLEST)]
 
     def solve(self, slabs: Points, deadline: Deadline) -> Moments:
-        """Bound the loss over the models within the ranges of `slabs`, too."""
+        """Bound the loss over the models within the ranges of `slabs`, too.
+
+        At the deadline or Ctrl-C the solver stops, and the multipliers it has by then make a bound.
+        """
+        import clarabel  # noqa: PLC0415 (slow to import)
+
         others = self.others + slabs
         program = _Writer(self, others)
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-        if deadline.moment < np.inf:
-            settings.time_limit = max(1e-3, deadline.left)
-        solution = clarabel.DefaultSolver(
-            csc_array((program.size, program.size)), *program.data(), settings
-        ).solve()
+        no_squares = csc_array((program.size, program.size))
+        solver = clarabel.DefaultSolver(no_squares, *program.data(), settings)
+        with deferred_interrupts() as interrupts:
+            solver.set_termination_callback(lambda _: interrupts.pending or deadline.over)
+            solution = solver.solve()
+            interrupts.deliver()
         z, x = np.array(solution.z), np.array(solution.x)
         q = len(self.reach)
         if not (np.isfinite(z).all() and np.isfinite(x).all()):
@@ -187,6 +193,8 @@ class _Writer:
 
     def data(self) -> tuple[Vector, csc_array, Vector, list[object]]:
         """Return costs, matrix, right-hand side and cones."""
+        import clarabel  # noqa: PLC0415 (slow to import)
+
         program = self.program
         judged, trained = program.judged, program.trained
         n, m, q = len(judged), len(trained), len(program.reach)

@@ -1,7 +1,7 @@
 cimport cython
 from pessimal.near_optimal.polyhedral.models cimport Models
 
-cdef int OPTIMAL, INFEASIBLE, CUT_OFF
+cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
 cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK
 cdef Py_ssize_t MOST_SHRINKS
 
@@ -43,7 +43,7 @@ cdef class LossTree:
     @cython.locals(loss=double, active_below=double)
     cdef void ascend(self, double grown)
     @cython.locals(parent=double, bound=double, loss=double)
-    cdef void examine(self)
+    cdef bint examine(self)
     @cython.locals(at=double, low=double, high=double, weight=double, fall=double, slope=double)
     cdef void charge_envelopes(self)
     @cython.locals(found=Py_ssize_t, largest=double, gap=double, margin=double, beyond=double, envelope=double)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL
+from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
 from pessimal.near_optimal.polyhedral.models import Models
 from pessimal.problem import Vector
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
@@ -201,7 +201,8 @@ class LossTree:
             if not self.waiting or self.best >= self.enough:
                 return False
             self.nodes += 1
-            self.examine()
+            if not self.examine():
+                return True
             self.waiting = self.next_child()
         return self.waiting and self.best < self.enough
 
@@ -323,17 +324,25 @@ class LossTree:
                 break
             grown = self.evaluate(models.share)
 
-    def examine(self) -> None:
-        """Bound the loss in the current node; open a level if it may exceed the largest met."""
+    def examine(self) -> bool:
+        """Bound the loss in the current node; open a level if it may exceed the largest met.
+
+        Returns whether there was time for it; if not, the node goes on waiting.
+        """
         models = self.models
         self.charge_envelopes()
         status = models.optimise(self.constant - self.best - self.least_gain)
         if status == INFEASIBLE:
-            return
+            return True
         parent = self.bound[self.depth - 1] if self.depth > 0 else self.root_bound
         if self.depth == 0:
             parent = min(parent, self.loss_of_lows())
         bound = min(parent, self.constant - models.objective)
+        if status == STALLED and models.watch.over:
+            self.evaluate(models.share)
+            if self.depth == 0:
+                self.root_bound = bound
+            return False
         k = -1 if status == CUT_OFF else self.loosest()
         if k >= 0:
             self.split[self.depth] = k
@@ -348,6 +357,7 @@ class LossTree:
             self.depth += 1
         else:
             self.closed_bound = max(self.closed_bound, bound)
+        return True
 
     def charge_envelopes(self) -> None:
         """Let the cost be the envelopes of the losses over their ranges in this node."""
