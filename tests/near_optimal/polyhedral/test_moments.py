@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles import brute_force_worst_case
@@ -80,3 +82,30 @@ def test_a_sum_of_parabolas_is_nowhere_larger_than_said() -> None:
         v = rng.uniform(-reach, reach, (500, 3))
         t = points.offset - v @ points.rows.T
         assert (constant + slope * t + curvature * t**2).sum(axis=1).max() <= most
+
+
+@pytest.mark.parametrize("size", [1e300, 1e306, 1e308])
+def test_parabolas_too_large_for_arithmetic_bound_nothing(size: float) -> None:
+    rng = np.random.default_rng(0)
+    points = Points(rng.normal(size=(6, 3)), *rng.normal(size=(4, 6)))
+    steep = Parabolas(points, *(size * rng.uniform(0.5, 1.0, size=(3, 6))))
+    assert steep.most(np.full(3, 1e3), np.array([1e6, -1e6, 1e6])) == np.inf
+    assert not steep.is_negative(np.full(3, 1e3))
+
+
+@pytest.mark.parametrize("loss", [HINGE, ZeroOne()])
+def test_units_of_features_do_not_spoil_the_bound(loss: OneBreakpoint) -> None:
+    usual = random_problem(0, 60, 60, 4)
+    units = np.array([1e-6, 1.0, 1e6, 1e3])
+    other = replace(
+        usual,
+        X_train=usual.X_train * units,
+        X_val=usual.X_val * units,
+        lower=usual.lower / units,
+        upper=usual.upper / units,
+    )
+    bounds = []
+    for problem in (usual, other):
+        search, known, _ = searched(problem, Budget(epsilon=0.1), loss)
+        bounds.append(search.bound(lambda _: 0.0, np.inf, known, NEVER))  # of the root
+    assert bounds[1] == pytest.approx(bounds[0], rel=0.02)
