@@ -35,6 +35,9 @@ from pessimal.problem import Matrix, Vector
 TOLERANCE = 1e-8
 """Of the solver, which decides how good a bound is, not whether it holds."""
 
+FARTHEST = 1e100
+"""A solver whose point has a larger entry has lost its way; squares of entries may overflow."""
+
 
 class Moments(NamedTuple):
     """A bound on the loss, −∞ where there is no model, and the average of models that has it."""
@@ -93,12 +96,19 @@ class MomentProgram:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
         if deadline.moment < np.inf:
             settings.time_limit = max(1e-3, deadline.left)
-        solution = clarabel.DefaultSolver(
-            csc_array((program.size, program.size)), *program.data(), settings
-        ).solve()
-        z, x = np.array(solution.z), np.array(solution.x)
         q = len(self.reach)
-        if not (np.isfinite(z).all() and np.isfinite(x).all()):
+        solver = clarabel.DefaultSolver(
+            csc_array((program.size, program.size)), *program.data(), settings
+        )
+        try:
+            solution = solver.solve()
+        except BaseException as error:
+            # Clarabel panics where it finds no eigenvalues of an iterate. That is no Exception.
+            if type(error).__name__ != "PanicException":
+                raise
+            return Moments(np.inf, np.zeros(q), np.eye(q))
+        z, x = np.array(solution.z), np.array(solution.x)
+        if not (np.isfinite(z).all() and np.abs(x).max() < FARTHEST):
             return Moments(np.inf, np.zeros(q), np.eye(q))
         if "Infeasible" in str(solution.status):
             # Multipliers that prove it make a sum that is negative, yet no member has a negative.
