@@ -45,6 +45,14 @@ def test_the_audited_model_is_that_of_scikit_learn_with_balanced_classes(data: P
     ]
 
 
+def test_no_option_is_named_that_a_box_does_not_take(data: Path) -> None:
+    table = with_labels(read_source(str(data)), "state")
+    notes = audit_table(table, box=1.0, time_limit=1.0).notes
+    told = [note for note in notes if note.startswith("Class ill has")]
+    assert len(told) == 1
+    assert told[0].endswith("of the rows; every row weighs the same in training.")
+
+
 def test_the_default_is_told_and_the_search_weighs_classes(data: Path) -> None:
     table = with_labels(read_source(str(data)), "state")
     plain = search_table(table, SearchSettings(model="ridge", time_limit=3.0))

@@ -1,6 +1,7 @@
 """Tuning on a table agrees with the estimators, the exact worst case and plain arithmetic."""
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,15 @@ def test_the_audit_is_of_the_tuned_box_on_the_tuning_rows(run: TuningRun) -> Non
     assert run.audit.n_train == run.solution.problem.n_train
     assert run.model.guarantee == run.audit.guarantee
     assert not run.stopped
+
+
+def test_the_same_worst_case_is_not_a_better_one(run: TuningRun) -> None:
+    if run.ordinary is None:
+        pytest.skip("ordinary tuning is not compared with itself")
+    ours = run.audit.worst_loss.bound
+    equal = replace(run.ordinary.worst, value=ours, lower_bound=ours, upper_bound=ours)
+    told = words.what_changed(replace(run, ordinary=replace(run.ordinary, worst=equal)))
+    assert "ordinary tuning is no worse, proved" in told[-1]
 
 
 def test_the_comparison_counts_held_out_rows(run: TuningRun) -> None:

@@ -335,7 +335,9 @@ def near_optimal_set(
         frames of Dask, or blocks: X anything that yields tuples (X, y) or (X, y, sample_weight)
         each time it is iterated over, and no y. Memory is then that of a block.
     epsilon, delta : float
-        How much worse than the best a member may train: relative and absolute.
+        How much worse than the best a member may train: relative and absolute. What is minimised
+        is divided by the sum of the weights of the rows, so that δ is in units of the mean loss:
+        for `LogisticRegression` its own objective, divided by C and by the number of rows.
     sample_weight : array-like of shape (n,), optional
         Weights of the training rows, as in the estimator's `fit`.
 

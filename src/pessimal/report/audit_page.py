@@ -42,9 +42,9 @@ _SQUARED_ERROR = "The squared loss of a row is the square of what its prediction
 TWO = 2
 
 _HOW = {
-    "box": "The least loss and the range of every score are linear programs, the number of errors "
-    "is a mixed-integer program; HiGHS solves them. The worst loss is found by a branch and bound "
-    "of the package. All bounds are proved.",
+    "box": "The least loss and the range of every score are linear programs. The worst loss and "
+    "the numbers of errors are found by a branch and bound of the package; where time is limited, "
+    "semidefinite programs bound them, too. All bounds are proved.",
     "training": "The models that count are a convex set. The best of them is found by convex "
     "optimisation, the worst by ascent; what no model passes is bounded by ellipsoids that "
     "hold the set and by a branch and bound of the package. All bounds are proved.",

@@ -129,18 +129,23 @@ def audit_table(
             max(deadline.left, AT_ONCE),
             verbose,
         )
-    weighed = weighing(table, rows.y, class_weight)
+    weighed = weighing(table, rows.y, class_weight if box is None else None)
     told = brought.notes if brought else ()
     notes = (*table.notes, *encoder.notes, *rows.notes, weighed, *told, *report.notes)
     notes += overrun_notes(deadline, time_limit, always)
     return replace(report, notes=notes)
 
 
-def weighing(table: Labelled, y: Vector, class_weight: ClassWeight) -> str:
-    """Say how frequent the rarer class is, and how classes weigh in training."""
+def weighing(table: Labelled, y: Vector, class_weight: ClassWeight | None) -> str:
+    """Say how frequent the rarer class is, and how classes weigh in training.
+
+    None is for models that have no choice.
+    """
     share = float(np.mean(y > 0.0))
     rarer, share = (table.classes[1], share) if share <= 0.5 else (table.classes[0], 1.0 - share)
-    how = "every row weighs the same in training; --class-weight balanced weighs classes the same"
+    how = "every row weighs the same in training"
+    if class_weight == "none":
+        how += "; --class-weight balanced weighs classes the same"
     if class_weight == "balanced":
         how = "both classes weigh the same in training (--class-weight balanced)"
     return f"Class {rarer!s} has {share:.1%} of the rows; {how}."

@@ -31,7 +31,7 @@ class Ordinary:
     ----------
     box : ndarray of shape (p,)
     proved : bool
-        Whether no other limits have a model that validates better.
+        Whether no other limits have a training optimum that validates better.
     best, worst : Extreme
         Least and largest validation loss of the models that train well.
     """

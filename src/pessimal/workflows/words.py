@@ -105,15 +105,16 @@ def what_changed(run: TuningRun) -> tuple[str, ...]:
         return ()
     how = "" if run.ordinary.proved else ", as far as its search got"
     told = (
-        f"Ordinary tuning takes the limits within which some model validates best{how}. "
+        "Ordinary tuning takes the limits within which a model that trains best validates best"
+        f"{how}. "
         "Pessimistic tuning takes those within which the worst model that trains well does best."
     )
     if run.settings.inner == "flip":
         told += " A model that fits flipped labels stands in for the worst one."
     theirs, ours = run.ordinary.worst, run.audit.worst_loss
-    if ours.bound <= theirs.value:
+    if ours.bound < theirs.value - OPTIMAL_GAP:
         return (told, "The worst case of pessimistic tuning is better, proved.")
-    if ours.value >= theirs.upper_bound:
+    if ours.value >= theirs.upper_bound - OPTIMAL_GAP:
         return (
             told,
             "Here the worst case of ordinary tuning is no worse, proved: pessimistic tuning has "

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
+import clarabel  # type: ignore[import-untyped]  # comes with cvxpy
 import numpy as np
 import pytest
 from clocks import LeapingClock
@@ -12,7 +16,7 @@ from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.directions import Coordinates, DirectionSearch
 from pessimal.near_optimal.polyhedral.parabolas import Parabolas, Points
-from pessimal.problem import Budget, Matrix, TuningProblem
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 
 
 def random_problem(seed: int, n_train: int, n_val: int, p: int) -> TuningProblem:
@@ -104,3 +108,65 @@ def test_a_sum_of_parabolas_is_nowhere_larger_than_said() -> None:
         v = rng.uniform(-reach, reach, (500, 3))
         t = points.offset - v @ points.rows.T
         assert (constant + slope * t + curvature * t**2).sum(axis=1).max() <= most
+
+
+@pytest.mark.parametrize("size", [1e300, 1e306, 1e308])
+def test_parabolas_too_large_for_arithmetic_bound_nothing(size: float) -> None:
+    rng = np.random.default_rng(0)
+    points = Points(rng.normal(size=(6, 3)), *rng.normal(size=(4, 6)))
+    steep = Parabolas(points, *(size * rng.uniform(0.5, 1.0, size=(3, 6))))
+    assert steep.most(np.full(3, 1e3), np.array([1e6, -1e6, 1e6])) == np.inf
+    assert not steep.is_negative(np.full(3, 1e3))
+
+
+@pytest.mark.parametrize("loss", [HINGE, ZeroOne()])
+def test_units_of_features_do_not_spoil_the_bound(loss: OneBreakpoint) -> None:
+    usual = random_problem(0, 60, 60, 4)
+    units = np.array([1e-6, 1.0, 1e6, 1e3])
+    other = replace(
+        usual,
+        X_train=usual.X_train * units,
+        X_val=usual.X_val * units,
+        lower=usual.lower / units,
+        upper=usual.upper / units,
+    )
+    bounds = []
+    for problem in (usual, other):
+        search, known, _ = searched(problem, Budget(epsilon=0.1), loss)
+        bounds.append(search.bound(lambda _: 0.0, np.inf, known, NEVER))  # of the root
+    assert bounds[1] == pytest.approx(bounds[0], rel=0.02)
+
+
+class PanicException(BaseException):
+    """What a panic of a solver written in Rust is in Python, by name and base."""
+
+
+class Panicking:
+    """A solver that finds no eigenvalues."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def solve(self) -> SimpleNamespace:
+        raise PanicException("Eigval error")
+
+
+class Lost(Panicking):
+    """A solver whose point has left all bounds."""
+
+    def __init__(self, _: object, cost: Vector, __: object, b: Vector, *___: object) -> None:
+        self.x, self.z = np.full(len(cost), 1e155), np.zeros(len(b))
+
+    def solve(self) -> SimpleNamespace:
+        return SimpleNamespace(x=self.x, z=self.z, status="InsufficientProgress")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", [Panicking, Lost])
+def test_a_solver_that_breaks_down_proves_nothing(
+    solver: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = random_problem(0, 20, 10, 3)
+    search, known, _ = searched(problem, Budget(epsilon=0.1), HINGE)
+    monkeypatch.setattr(clarabel, "DefaultSolver", solver)
+    assert search.bound(lambda _: 0.0, 0.01, known, NEVER) == np.inf

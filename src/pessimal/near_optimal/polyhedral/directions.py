@@ -50,11 +50,12 @@ class Coordinates:
         if len(members) <= members.shape[1]:
             return None
         centre = members.mean(axis=0)
-        values, vectors = np.linalg.eigh(np.cov(members.T, bias=True))
+        # In similar units: in others the spread along one weight is lost beside that along another.
+        values, vectors = np.linalg.eigh(np.cov((members * ranges.factor).T, bias=True))
         if not values[-1] > OPTIMAL_GAP**2:
             return None
         spread = np.sqrt(np.maximum(values, THINNEST**2 * values[-1]))
-        inverse = vectors.T / spread[:, None]
+        inverse = vectors.T / spread[:, None] * ranges.factor
         reach = np.zeros(len(centre))
         for j, form in enumerate(inverse):
             low, high = ranges.of_form(form, deadline)
@@ -62,7 +63,7 @@ class Coordinates:
                 return None
             at = float(form @ centre)
             reach[j] = max(high - at, at - low)
-        return cls(centre, vectors * spread, inverse, reach)
+        return cls(centre, vectors * spread / ranges.factor[:, None], inverse, reach)
 
     def model(self, v: Vector) -> Vector:
         """Return ``(w, b)``."""
@@ -170,7 +171,9 @@ class DirectionSearch:
             )
         )
         p = len(self._box)
-        weights = coordinates.points(np.eye(p, p + 1), 0.0, -self._box, self._box, np.zeros(p))
+        rows = np.eye(p, p + 1) * self._ranges.factor
+        box = self._box * self._ranges.factor[:-1]
+        weights = coordinates.points(rows, 0.0, -box, box, np.zeros(p))
         return MomentProgram(judged, trained, weights, loss.counts, self._limit, coordinates.reach)
 
     def _margins(self, X: Matrix, y: Vector) -> tuple[Vector, Vector]:

@@ -35,6 +35,9 @@ from pessimal.problem import Matrix, Vector
 TOLERANCE = 1e-8
 """Of the solver, which decides how good a bound is, not whether it holds."""
 
+FARTHEST = 1e100
+"""A solver whose point has a larger entry has lost its way; squares of entries may overflow."""
+
 
 class Moments(NamedTuple):
     """A bound on the loss, −∞ where there is no model, and the average of models that has it."""
@@ -96,15 +99,21 @@ class MomentProgram:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+        q = len(self.reach)
         no_squares = csc_array((program.size, program.size))
         solver = clarabel.DefaultSolver(no_squares, *program.data(), settings)
-        with deferred_interrupts() as interrupts:
-            solver.set_termination_callback(lambda _: interrupts.pending or deadline.over)
-            solution = solver.solve()
-            interrupts.deliver()
+        try:
+            with deferred_interrupts() as interrupts:
+                solver.set_termination_callback(lambda _: interrupts.pending or deadline.over)
+                solution = solver.solve()
+                interrupts.deliver()
+        except BaseException as error:
+            # Clarabel panics where it finds no eigenvalues of an iterate. That is no Exception.
+            if type(error).__name__ != "PanicException":
+                raise
+            return Moments(np.inf, np.zeros(q), np.eye(q))
         z, x = np.array(solution.z), np.array(solution.x)
-        q = len(self.reach)
-        if not (np.isfinite(z).all() and np.isfinite(x).all()):
+        if not (np.isfinite(z).all() and np.abs(x).max() < FARTHEST):
             return Moments(np.inf, np.zeros(q), np.eye(q))
         if "Infeasible" in str(solution.status):
             # Multipliers that prove it make a sum that is negative, yet no member has a negative.

@@ -62,10 +62,14 @@ class Parabolas:
     slope: Vector
     curvature: Vector
 
+    @np.errstate(over="ignore", invalid="ignore")
     def is_negative(self, reach: Vector) -> bool:
         """Whether the sum is certainly below 0 for all v with ``|v| ≤ reach``."""
         rows, offset = self.points.rows, self.points.offset
-        values, vectors = np.linalg.eigh(2.0 * (rows.T * self.curvature) @ rows)
+        hessian = 2.0 * (rows.T * self.curvature) @ rows
+        if not np.isfinite(hessian).all():
+            return False
+        values, vectors = np.linalg.eigh(hessian)
         gradient = -vectors.T @ (rows.T @ (self.slope + 2.0 * self.curvature * offset))
         flat = float(np.abs(values).max()) + float(np.abs(gradient).max()) + ROUNDING
         for damping in (1e-8, 1e-6, 1e-4, 1e-2, 1.0):  # where its slope vanishes, or nearly so
@@ -74,15 +78,19 @@ class Parabolas:
                 return True
         return False
 
+    @np.errstate(over="ignore", invalid="ignore")
     def most(self, reach: Vector, v: Vector) -> float:
         """Bound the sum over all v with ``|v| ≤ reach``, given where it may be largest.
 
         What is positive of its Hessian is taken off, and added as it is at most. A concave
-        function is nowhere above its tangent at any v.
+        function is nowhere above its tangent at any v. Terms too large for arithmetic, which a
+        solver that was cut short may leave, bound nothing: ∞.
         """
         rows, offset = self.points.rows, self.points.offset
         curvature = self.curvature
         hessian = 2.0 * (rows.T * curvature) @ rows
+        if not np.isfinite(hessian).all():
+            return np.inf
         gradient = -rows.T @ (self.slope + 2.0 * curvature * offset)
         constant = float((self.constant + (self.slope + curvature * offset) * offset).sum())
         size = float(np.abs(rows).sum(axis=1).max(initial=0.0)) * float(reach.max()) + 1.0
@@ -95,4 +103,5 @@ class Parabolas:
         value = constant + float(gradient @ v) + 0.5 * float(v @ hessian @ v)
         value -= 0.5 * excess * float(v @ v)
         rise = np.maximum(slope * (reach - v), slope * (-reach - v)).sum()
-        return value + float(rise) + 0.5 * excess * float(reach @ reach) + rounding
+        bound = value + float(rise) + 0.5 * excess * float(reach @ reach) + rounding
+        return np.inf if np.isnan(bound) else bound

@@ -40,6 +40,11 @@ class ScoreRanges:
         The set in HiGHS, which is asked where the simplex of this package fails.
     inner : ndarray of shape (p + 1,)
         A member ``(w, b)``, best far inside.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (p + 1,)
+        What ``(w, b)`` is multiplied by to be in similar units.
     """
 
     def __init__(
@@ -48,13 +53,13 @@ class ScoreRanges:
         self._problem, self._models, self._inner = problem, models, inner
         self._box, self._limit = models.box, models.training_limit
         balanced = equilibrate(problem)
-        self._factor = np.append(balanced.factor, 1.0)
+        self.factor = np.append(balanced.factor, 1.0)
         self._watch = Watch()
         nothing = np.zeros((1, problem.n_features + 1))
         _, self._program = near_optimal_programs(balanced.problem, budget, nothing, self._watch)
         unit = problem.loss_unit(self._limit)
         box = balanced.factor * self._box
-        self._program.move_to(box, self._limit, unit, self._factor * inner)
+        self._program.move_to(box, self._limit, unit, self.factor * inner)
         self._known: dict[bytes, tuple[float, float, list[Vector]]] = {}
         self.met: list[Vector] = []  # models near the ends of ranges that are not exact
 
@@ -146,12 +151,12 @@ class ScoreRanges:
 
     def _scaled(self, form: Vector) -> tuple[Matrix, float]:
         """Return a linear form in the units of the program, as a row of size 1, and its size."""
-        scaled = form / self._factor
+        scaled = form / self.factor
         size = float(np.abs(scaled).max())
         return np.ascontiguousarray(scaled[None, :] / size), size
 
     def _member(self, share: float) -> Vector:
         """Return the model this far from the inner one to the optimum at hand."""
-        u = self._inner + share * (self._program.model() / self._factor - self._inner)
+        u = self._inner + share * (self._program.model() / self.factor - self._inner)
         u[:-1] = np.clip(u[:-1], -self._box, self._box)
         return pulled_back(self._problem, u, self._inner, self._limit)
