@@ -147,6 +147,9 @@ class Panicking:
     def __init__(self, *_: object) -> None:
         pass
 
+    def set_termination_callback(self, _: object) -> None:
+        pass
+
     def solve(self) -> SimpleNamespace:
         raise PanicException("Eigval error")
 
