@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import clarabel  # type: ignore[import-untyped]  # comes with cvxpy
+import clarabel
 import highspy
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, triu, vstack
