@@ -102,7 +102,7 @@ def test_a_kind_of_one_class_is_found_and_audited() -> None:
     known = Extremes(members, np.array([[-0.2], [2.0]]), y, [0.0], models[0])
     known.find_worst_loss(0, NEVER)
     known.find_worst_error(0, NEVER)
-    known.find_ranges(lambda _: True, NEVER)
+    known.find_ranges(lambda _: True, NEVER, all_points=True)
     # The second model scores −.2 as .2: wrong, at a hinge loss of 1.2.
     assert known.worst_loss[0].known().value == pytest.approx(0.6)
     assert known.worst_error[0].known().bound == 0.5

@@ -23,7 +23,7 @@ SHIFT, SCALE = np.full(P, 0.5), np.full(P, 2.0)
 
 def most(enclosure: BoxEnclosure, z: np.ndarray) -> float:
     D, ends = enclosure.directions, np.append(enclosure.high, -enclosure.low)
-    return -linprog(-z, np.vstack([D, -D]), ends, bounds=(None, None)).fun
+    return -float(linprog(-z, np.vstack([D, -D]), ends, bounds=(None, None)).fun)
 
 
 @pytest.mark.parametrize("axes_alone", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-import clarabel  # type: ignore[import-untyped]  # comes with cvxpy
+import clarabel
 import numpy as np
 import pytest
 from clocks import LeapingClock
