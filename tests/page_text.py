@@ -1,9 +1,26 @@
-"""Read numbers off a page as a reader would: its bars, its tables, its sentences."""
+"""A table for a page, and its numbers read as a reader would: bars, tables, sentences."""
 
 from __future__ import annotations
 
 import re
 from html import unescape
+
+import numpy as np
+import pandas as pd
+
+
+def trial(n: int) -> pd.DataFrame:
+    """Return a small trial: whether a patient was cured depends on the dose, and on luck."""
+    rng = np.random.default_rng(11)
+    table = pd.DataFrame(
+        {
+            "dose": rng.normal(10.0, 3.0, n).round(1),
+            "urea": rng.normal(5.0, 1.0, n).round(1),
+            "age": rng.integers(20, 80, n),
+        }
+    )
+    table["cured"] = (0.5 * (table["dose"] - 9.0) + rng.normal(0.0, 1.2, n) > 0.0).astype(int)
+    return table
 
 
 def bars(page: str) -> dict[str, tuple[float, str, float | None]]:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import run_command
-from page_text import bars, cells_below
+from page_text import bars, cells_below, trial
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
@@ -39,15 +39,7 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     folder = tmp_path_factory.mktemp("page")
-    rng = np.random.default_rng(11)
-    table = pd.DataFrame(
-        {
-            "dose": rng.normal(10.0, 3.0, N).round(1),
-            "urea": rng.normal(5.0, 1.0, N).round(1),
-            "age": rng.integers(20, 80, N),
-        }
-    )
-    table["cured"] = (0.5 * (table["dose"] - 9.0) + rng.normal(0.0, 1.2, N) > 0.0).astype(int)
+    table = trial(N)
     table.to_csv(folder / "trial.csv", index=False)
     page = folder / "audit.html"
     options = ("--target", "cured", "--time-limit", "60", "--report", page)

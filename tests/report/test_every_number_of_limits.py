@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from page_text import bars, cells_below, section
+from page_text import bars, cells_below, section, trial
 from scipy.optimize import LinearConstraint, milp
 from sklearn.linear_model import LogisticRegression
 
@@ -46,15 +46,7 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     path = tmp_path_factory.mktemp("page") / "page.html"
-    rng = np.random.default_rng(11)
-    table = pd.DataFrame(
-        {
-            "dose": rng.normal(10.0, 3.0, N).round(1),
-            "urea": rng.normal(5.0, 1.0, N).round(1),
-            "age": rng.integers(20, 80, N),
-        }
-    )
-    table["cured"] = (0.5 * (table["dose"] - 9.0) + rng.normal(0.0, 1.2, N) > 0.0).astype(int)
+    table = trial(N)
     labelled = with_labels(Source("trial.csv", table), "cured")
     run = tune_table(labelled, Settings(curve=True, time_limit=120.0))
     assert run.solution.proved

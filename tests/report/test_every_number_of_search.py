@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import run_command
-from page_text import bars, cells_below
+from page_text import bars, cells_below, trial
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -102,15 +102,7 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     path = tmp_path_factory.mktemp("page") / "page.html"
-    rng = np.random.default_rng(11)
-    table = pd.DataFrame(
-        {
-            "dose": rng.normal(10.0, 3.0, N).round(1),
-            "urea": rng.normal(5.0, 1.0, N).round(1),
-            "age": rng.integers(20, 80, N),
-        }
-    )
-    table["cured"] = (0.5 * (table["dose"] - 9.0) + rng.normal(0.0, 1.2, N) > 0.0).astype(int)
+    table = trial(N)
     labelled = with_labels(Source("trial.csv", table), "cured")
     run = search_table(labelled, SearchSettings(curve=True, time_limit=500.0))
     assert not run.stopped
