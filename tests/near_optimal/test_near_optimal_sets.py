@@ -18,7 +18,7 @@ from pessimal import Budget, PessimisticSVC, TuningProblem
 from pessimal.auditing.extremes import Extremes
 from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER, Deadline
-from pessimal.losses import HINGE, find_loss
+from pessimal.losses import HINGE, Loss
 from pessimal.near_optimal import (
     BoxSet,
     Extreme,
@@ -65,31 +65,27 @@ class Listed(NearOptimalSet):
     def contains(self, model: Linear) -> bool:
         return model in self.models and self.train_loss(model) <= self.limit
 
-    def with_budget(self, budget: Budget) -> Self:
-        return type(self)(self.models, self.X, self.y, budget)
-
-    def judged(self, X: Any, y: Any, loss: Any) -> list[Extreme]:
-        judge = find_loss(loss or HINGE)
+    def judged(self, X: Any, y: Any, loss: Loss) -> list[Extreme]:
         values = [
-            (float(judge.value(y * model.decision_function(X)).mean()), model)
+            (float(loss.value(y * model.decision_function(X)).mean()), model)
             for model in self.sample(len(self.models))
         ]
         return [Extreme(value, value, value, model) for value, model in values]
 
-    def worst(
-        self, X: Any, y: Any, loss: Any = None, *, time_limit: Any = None, node_limit: Any = None
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> Extreme:
         return max(self.judged(X, y, loss), key=attrgetter("value"))
 
-    def best(self, X: Any, y: Any, loss: Any = None, *, time_limit: Any = None) -> Extreme:
+    def _best(self, X: Any, y: Any, loss: Loss, deadline: Deadline) -> Extreme:
         return min(self.judged(X, y, loss), key=attrgetter("value"))
 
-    def score_range(self, X: Any, *, time_limit: Any = None) -> ScoreRange:
+    def _score_range(self, X: Any, deadline: Deadline) -> ScoreRange:
         members = [model for model in self.models if self.contains(model)]
         scores = np.array([model.decision_function(X) for model in members])
         return ScoreRange(scores.min(0), scores.max(0), np.ones(len(X), np.bool_), members)
 
-    def sample(self, n: int, random_state: Any = None, *, time_limit: Any = None) -> list[Linear]:
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Linear]:
         return [model for model in self.models if self.contains(model)][:n]
 
 
