@@ -40,8 +40,7 @@ from pessimal.model_selection.folds import Folds, Worst
 from pessimal.model_selection.ranges import FIRST_VALUES, ranges_of
 from pessimal.model_selection.worst import WorstCase
 from pessimal.near_optimal.base import NearOptimalSet
-from pessimal.near_optimal.prediction import DISAGREE
-from pessimal.near_optimal.predictors import RangePredictor
+from pessimal.near_optimal.prediction import DISAGREE, RangePredictor
 from pessimal.problem import Budget
 
 if TYPE_CHECKING:

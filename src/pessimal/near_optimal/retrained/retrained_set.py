@@ -28,10 +28,9 @@ from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne
 from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
-from pessimal.near_optimal.retrained.duration import Duration
 from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions, require_known
 from pessimal.near_optimal.retrained.pushing import Push
-from pessimal.near_optimal.retrained.refitting import Extra, Refitting
+from pessimal.near_optimal.retrained.refitting import Duration, Extra, Refitting
 from pessimal.problem import Budget, Vector
 
 REFITS = 60

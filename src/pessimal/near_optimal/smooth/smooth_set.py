@@ -11,6 +11,7 @@ loss, members on that of a lower bound of the least loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike
 from pessimal.errors import InvalidInputError
 from pessimal.interrupts import ended_by_interrupts
 from pessimal.limits import Deadline
-from pessimal.losses import Logistic, Loss, SmoothLoss, Step
+from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.smooth.count_ascent import extreme_count
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
@@ -29,17 +30,19 @@ from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, 
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members
 from pessimal.near_optimal.smooth.objective import Function, MeanLoss, mean_loss, solve
-from pessimal.near_optimal.smooth.scores import scored
 from pessimal.near_optimal.smooth.source import Source, read_features
 from pessimal.near_optimal.smooth.training import ROUNDING, Training
 from pessimal.near_optimal.smooth.worst_case import GAP, bounded
-from pessimal.problem import Budget, Matrix, Vector
+from pessimal.problem import Budget, Mask, Matrix, Vector
 
 NODES = 30
 """Of the branch and bound, unless another limit is given."""
 
 WHOLE = 1e-6
 """How far a bound on a number of points may be above a whole one."""
+
+ATTAINED, SAME = 1e-6, 1e-8
+"""Shares of a range, and of the score, to which a member must attain its ends to be exact."""
 
 
 class SmoothSet(NearOptimalSet):
@@ -146,7 +149,7 @@ class SmoothSet(NearOptimalSet):
         with ended_by_interrupts(given) as deadline:
             self.problem.require_columns(X)
             parts = [
-                scored(Z, self._enclosure, self._members, deadline)
+                _scored(Z, self._enclosure, self._members, deadline)
                 for Z in map(self._rows, read_features(X))
             ]
             low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
@@ -236,6 +239,36 @@ class SmoothSet(NearOptimalSet):
 
     def _model(self, u: Vector) -> Linear:
         return self.problem.coordinates.model(u)
+
+
+def _scored(
+    Z: Matrix, enclosure: Enclosure, members: Members, deadline: Deadline
+) -> tuple[Vector, Vector, Mask, Sequence[Vector]]:
+    """Return bounds on the scores of rows, whether they are attained, and members met."""
+    training, supports = enclosure.training, enclosure.supports
+    scores = Z @ training.u
+    low, high = enclosure.ellipsoids.reach(Z)
+    if isinstance(training.problem.loss, Squared):
+        directions = solve(training.smooth.curvature, Z.T).T
+        ends = [
+            [training.u if deadline.over else members.boundary(side * d) for d in directions]
+            for side in (-1.0, 1.0)
+        ]
+        least, most = (np.einsum("ij,ij->i", Z, np.array(end) - training.u) for end in ends)
+        met = [*ends[0], *ends[1]]
+    elif supports is None:
+        return scores + low, scores + high, np.zeros(len(Z), np.bool_), [training.u]
+    else:
+        up, down = (
+            supports.slowly(side * Z, supports.furthest(side * Z, deadline), deadline)
+            for side in (1.0, -1.0)
+        )
+        low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
+        least, most = -down.found, up.found
+        met = [training.u + d for d in np.vstack([up.models, down.models])]
+    near = ATTAINED * (high - low) + SAME * np.abs(scores)
+    attained = np.maximum(least - low, high - most) <= near
+    return scores + low, scores + high, attained, met
 
 
 def _smooth(loss: Loss) -> SmoothLoss:
