@@ -61,7 +61,7 @@ class Instance:
 
 
 def instances(suite: str, seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield every size, data set and view of a suite once a seed."""
+    """Yield every size, data set and view of a suite once per seed."""
     for seed, (n_train, n_val), data, view in product(seeds, *SUITES[suite], VIEWS):
         yield Instance(suite, data, n_train, n_val, seed, *view)
 

@@ -116,7 +116,7 @@ def _often(gaps: pd.Series, size: Callable[[pd.Series], str]) -> str:
 
 
 def bars(rows: pd.DataFrame) -> Figure:
-    """Draw mean exact worst cases by budget: a panel a data set, a bar a method, its bound."""
+    """Draw mean exact worst cases by budget: a panel per data set, a bar per method, its bound."""
     parts = list(rows.assign(budget=_budget(rows)).groupby("data", sort=False))
     figure, every = panels(PAGE, len(parts), height=3.4)
     for axes, (data, part) in zip(every, parts, strict=True):
