@@ -67,10 +67,8 @@ def instances(suite: str, seeds: Sequence[int]) -> Iterator[Instance]:
 
 
 def quick(seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield a handful of the grid: the first seed, |T| = |V|."""
-    for instance in instances("grid", seeds[:1]):
-        if instance.n_train == instance.n_val != 15:
-            yield instance
+    """Return a handful of the grid: the first seed, |T| = |V|."""
+    return (one for one in instances("grid", seeds[:1]) if one.n_train == one.n_val != 15)
 
 
 def _synthetic(instance: Instance, p: int) -> TuningProblem:

@@ -4,9 +4,8 @@
 all on one instance, with one budget. The paper's search has as many nodes as the start that true
 pessimism takes from it, so that both find the same box.
 
-*Accuracy* on unseen rows, as they are and attacked. The attacker knows the model and moves every
-test row against its label, by at most `RADIUS` in the 2-norm of features scaled by the tuning rows:
-the strongest attack on a linear model.
+*Accuracy* on unseen rows, as they are and attacked: moved against their labels by at most `RADIUS`
+in the 2-norm of features scaled by the tuning rows, the strongest attack on a linear model.
 
 *Reach*: one exact worst case in the widest box, by the package's branch and bound and by the
 mixed-integer program of HiGHS, training included in both.

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with opened(options) as (store, docs):
         if not options.report:
             for name in set(options.solvers) - {OURS}:
-                find_backend(name)  # which raises where one is not installed
+                find_backend(name)  # which raises where one is not known or not installed
             os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
             _, asked = PATHS.parse_known_args(words)
             command = " ".join(["python", "benchmarks/solvers.py", *asked])
@@ -159,30 +159,23 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = command_line(__doc__, "results")
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="grid")
-    add("--seeds", type=_integers, default=SEEDS, metavar="N,N,...")
-    add("--solvers", type=_solvers, default=SOLVERS, metavar="NAME,NAME,...")
+    add("--seeds", type=partial(_several, kind=int), default=SEEDS, metavar="N,N,...")
+    add("--solvers", type=_several, default=SOLVERS, metavar="NAME,NAME,...")
     add("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS")
     limits = f"for single solvers (default {SOLVER_LIMITS})"
-    add("--solver-limit", type=_numbers, default={}, metavar="NAME=SECONDS,...", help=limits)
+    add("--solver-limit", type=_by_solver, default={}, metavar="NAME=SECONDS,...", help=limits)
     counts = f"only the first N seeds for single solvers (default {SOLVER_SEEDS})"
-    whole = partial(_numbers, kind=int)
+    whole = partial(_by_solver, kind=int)
     add("--solver-seeds", type=whole, default={}, metavar="NAME=N,...", help=counts)
     add("--jobs", type=int, default=1, help="instances at a time; more than 1 blurs the times")
     return parser.parse_args(words)
 
 
-def _integers(text: str) -> tuple[int, ...]:
-    return tuple(int(word) for word in text.split(","))
+def _several(text: str, kind: type = str) -> tuple[Any, ...]:
+    return tuple(kind(word) for word in text.split(","))
 
 
-def _solvers(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if set(names) - set(SOLVERS):
-        raise argparse.ArgumentTypeError(f"choose among {', '.join(SOLVERS)}")
-    return names
-
-
-def _numbers(text: str, kind: type = float) -> dict[str, Any]:
+def _by_solver(text: str, kind: type = float) -> dict[str, Any]:
     return {name: kind(value) for name, value in (word.split("=") for word in text.split(","))}
 
 
