@@ -177,7 +177,7 @@ def panels(label: str, number: int, height: float, **options: Any) -> tuple[Figu
     """Return a figure of panels beside each other, in small letters."""
     figure = Figure(figsize=(9.0, height), layout="constrained")
     figure.set_label(label)
-    with rc_context({"axes.titlesize": 9, "axes.labelsize": 9}):
+    with rc_context({"axes.labelsize": 9}):
         axes = figure.subplots(1, number, squeeze=False, **options)[0]
     for panel in axes:
         panel.tick_params(labelsize=8)

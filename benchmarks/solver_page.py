@@ -118,7 +118,7 @@ def profile(judged: pd.DataFrame) -> Figure:
                 label=name,
             )
         panel.set(xscale="log", ylim=(0.0, 102.0), xlabel="CPU seconds, one thread")
-        panel.set_title(f"{_view(*view)} ({count})")
+        panel.set_title(f"{_view(*view)} ({count})", fontsize=9)
         panel.grid(alpha=0.3)
     axes[0].set_ylabel("instances proved, %")
     legend_below(figure)

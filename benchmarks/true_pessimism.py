@@ -128,7 +128,8 @@ def bars(rows: pd.DataFrame) -> Figure:
         bounds = means["lower_bound"][EACH][budgets]
         axes.plot(at, bounds, "k_", markersize=9, label="its lower bound")
         axes.set_xticks(range(len(budgets)), [name.replace(", ", "\n") for name in budgets])
-        axes.set(title=str(data), ylabel="mean exact worst case")
+        axes.set_title(str(data), fontsize=9)
+        axes.set_ylabel("mean exact worst case")
         axes.grid(axis="y", alpha=0.3)
     legend_below(figure)
     return figure
