@@ -26,10 +26,11 @@ from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRan
 from pessimal.near_optimal.smooth.count_ascent import extreme_count
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.enclosure import Enclosure
-from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
+from pessimal.near_optimal.smooth.estimators import SUPPORTED, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members
 from pessimal.near_optimal.smooth.objective import Function, MeanLoss, mean_loss, solve
+from pessimal.near_optimal.smooth.problem import TrainingProblem
 from pessimal.near_optimal.smooth.source import Source, read_features
 from pessimal.near_optimal.smooth.training import ROUNDING, Training
 from pessimal.near_optimal.smooth.worst_case import GAP, bounded
