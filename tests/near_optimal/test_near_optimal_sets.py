@@ -12,6 +12,10 @@ from clocks import LeapingClock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_worst_case, in_near_optimal_set
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from strategies import boxes, budgets, problems
 
 from pessimal import Budget, PessimisticSVC, TuningProblem
@@ -175,3 +179,16 @@ def test_a_tuned_estimator_has_its_set_in_the_units_of_its_features() -> None:
 def test_an_estimator_without_a_kind_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="estimator is a dict, for which no kind"):
         near_optimal_set({}, [[0.0]], [1])
+
+
+def test_every_kind_refuses_a_node_limit_that_is_no_positive_whole_number() -> None:
+    problem = random_problem(2)
+    X, y = problem.X_train, problem.y_train
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    for members in (
+        BoxSet(problem, np.ones(3), Budget(0.1)),
+        near_optimal_set(pipeline, X, y, epsilon=0.1),
+        near_optimal_set(DecisionTreeClassifier(max_depth=1), X, y, epsilon=0.1),
+    ):
+        with pytest.raises(InvalidInputError, match="node_limit is 0; pass a positive"):
+            members.worst(X, y, node_limit=0)
