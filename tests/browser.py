@@ -22,7 +22,7 @@ Scheme = Literal["light", "dark"]
 
 CHROMIUM = shutil.which("chromium")
 PHONE, DESK = 390, 1280
-_PATIENCE = 120.0  # seconds without a word from the browser
+_TIMEOUT = 120.0  # seconds without a word from the browser
 
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None,
@@ -127,7 +127,7 @@ def chromium(folder: Path) -> Iterator[Tab]:
     """Run Chromium, with everything it writes in a folder."""
     assert CHROMIUM is not None
     ours, theirs = socket.socketpair()
-    ours.settimeout(_PATIENCE)
+    ours.settimeout(_TIMEOUT)
     command = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
     folders = ("--remote-debugging-pipe", f"--user-data-dir={folder / 'profile'}")
     with ours, theirs:

@@ -38,8 +38,7 @@ from pessimal.limits import AT_ONCE, Deadline
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.linear_program import SECONDS_PER_CELL
-from pessimal.near_optimal.prediction import DISAGREE
-from pessimal.near_optimal.predictors import RangePredictor
+from pessimal.near_optimal.prediction import DISAGREE, RangePredictor
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector
 from pessimal.solution import Status
 

@@ -45,7 +45,7 @@ cdef class LossTree:
     @cython.locals(parent=double, bound=double, loss=double)
     cdef bint examine(self)
     @cython.locals(at=double, low=double, high=double, weight=double, fall=double, slope=double)
-    cdef void charge_envelopes(self)
+    cdef void set_envelope_costs(self)
     @cython.locals(found=Py_ssize_t, largest=double, gap=double, margin=double, beyond=double, envelope=double)
     cdef Py_ssize_t loosest(self)
     cdef bint next_child(self)

@@ -182,7 +182,7 @@ class LossTree:
         """
         models = self.models
         forms = self.forms
-        self.charge_envelopes()
+        self.set_envelope_costs()
         at = 0.0
         for j in range(models.q):
             forms.normal[j] = 0.0
@@ -330,7 +330,7 @@ class LossTree:
         Returns whether there was time for it; if not, the node goes on waiting.
         """
         models = self.models
-        self.charge_envelopes()
+        self.set_envelope_costs()
         status = models.optimise(self.constant - self.best - self.least_gain)
         if status == INFEASIBLE:
             return True
@@ -359,7 +359,7 @@ class LossTree:
             self.closed_bound = max(self.closed_bound, bound)
         return True
 
-    def charge_envelopes(self) -> None:
+    def set_envelope_costs(self) -> None:
         """Let the cost be the envelopes of the losses over their ranges in this node."""
         models = self.models
         at = self.threshold
@@ -370,17 +370,17 @@ class LossTree:
             high = models.high[row]
             weight = self.weight[k]
             if low >= at and high > at:
-                models.charge(row, 0.0, 0.0, at)
+                models.set_cost(row, 0.0, 0.0, at)
             elif self.counts:
                 # 1 up to the threshold, then down to 0 at the end of the range.
                 self.constant += weight
                 fall = weight / (high - at) if high - at > LP_FEASIBILITY else 0.0
-                models.charge(row, 0.0, fall, at)
+                models.set_cost(row, 0.0, fall, at)
             elif high <= at:
-                models.charge(row, weight, weight, at)
+                models.set_cost(row, weight, weight, at)
             else:
                 slope = weight * (at - low) / (high - low)
-                models.charge(row, slope, slope, high)
+                models.set_cost(row, slope, slope, high)
         models.reprice(False)
 
     def loosest(self) -> int:
