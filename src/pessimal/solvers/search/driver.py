@@ -63,6 +63,30 @@ class SearchSolver(BaseSolver):
         return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
 
+class Bounded(NamedTuple):
+    """A lower bound on the least loss, the box of the best model met, if any, and nodes."""
+
+    bound: float
+    box: Vector | None
+    nodes: int
+
+
+def bound_between(task: Task, floor: float, cutoff: float, limits: Limits) -> Bounded:
+    """Bound the least loss from below, as far as it matters between two values.
+
+    The search ends with the first model no worse than `floor`, since no bound is above it, and
+    closes what reaches `cutoff`. It is the tree alone: good models are not what is sought.
+    """
+    with deferred_interrupts() as interrupts:
+        search = _Search(limits, interrupts, floor, cutoff)
+        balanced = equilibrate(task.problem)
+        task = replace(task, problem=balanced.problem)
+        if search.search(_parts(task, limits.seed, search.watch)) is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+    point, _, bound, nodes = search.known
+    return Bounded(bound, None if point is None else point[1] / balanced.factor, nodes)
+
+
 def _parts(task: Task, seed: int, watch: Watch) -> list[_Part]:
     """Split eq. (prob:optim-hinge), or the paper's pessimistic eq. (A-RPBL-hyper)."""
     problem, budget, flipped = task.problem, task.budget, task.flipped
@@ -116,9 +140,18 @@ class _Known(NamedTuple):
 
 
 class _Search:
-    """One run over the parts of a problem, with what it has to stop for."""
+    """One run over the parts of a problem, with what it has to stop for.
 
-    def __init__(self, limits: Limits, interrupts: Interrupts) -> None:
+    Losses of at least `cutoff` and below `floor` need not be told apart.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        interrupts: Interrupts,
+        floor: float = -np.inf,
+        cutoff: float = np.inf,
+    ) -> None:
         deadline = Deadline.after(limits.time_limit)
         self.started = time.perf_counter()
         self.deadline = deadline
@@ -127,29 +160,36 @@ class _Search:
         # Without `self` in it: a cycle would keep the trees in memory after the search.
         self.watch = Watch(lambda: interrupts.pending or deadline.over)
         self.parts: list[_Part] = []
-        self.known = _Known()
+        self.floor = floor
+        self.schedule = SCHEDULE if cutoff == np.inf else ((0, None),)
+        self.known = _Known(best=cutoff)
         self.chunk = 1
 
     def run(self, parts: list[_Part]) -> Result:
+        status = self.search(parts)
+        if self.known.point is None:
+            self.accept_narrowest()
+        return self.outcome(status)
+
+    def search(self, parts: list[_Part]) -> Status:
+        """Search the parts; return why it ended."""
         self.parts = parts
-        status = Status.OPTIMAL
         try:
             for part in parts:
-                part.heuristic.try_initial_boxes(part.root_bound)
+                if self.schedule is SCHEDULE:
+                    part.heuristic.try_initial_boxes(part.root_bound)
                 self.record()
                 self.check_limits()
             for part in parts:
                 self.finish(part)
             self.raise_pending()
         except Stop as stop:
-            status = stop.status
+            return stop.status
         except KeyboardInterrupt:
             if self.known.point is None:  # nothing to return
                 raise
-            status = Status.INTERRUPTED
-        if self.known.point is None:
-            self.accept_narrowest()
-        return self.outcome(status)
+            return Status.INTERRUPTED
+        return Status.OPTIMAL
 
     def outcome(self, status: Status) -> Result:
         point, best, bound, nodes = self.known
@@ -175,9 +215,10 @@ class _Search:
         """Search a part to its end, heuristic and tree alternately."""
         tree = part.tree
         tree.incumbent.best = self.known.best
-        for n_rounds, n_nodes in SCHEDULE:
+        target = max(part.root_bound, self.floor)
+        for n_rounds, n_nodes in self.schedule:
             for _ in range(n_rounds * part.boxes_per_round):
-                if self.known.best <= part.root_bound + CUTOFF:
+                if self.known.best <= target + CUTOFF:
                     return
                 part.heuristic.improve(part.root_bound)
                 if tree.incumbent.best < self.known.best:
@@ -185,7 +226,7 @@ class _Search:
                 self.check_limits()
             last = None if n_nodes is None else tree.nodes + n_nodes
             while not tree.finished and (last is None or tree.nodes < last):
-                if self.known.best <= part.root_bound + CUTOFF:
+                if self.known.best <= target + CUTOFF:
                     return
                 began = time.perf_counter()
                 tree.advance(min(self.chunk, self.nodes_left(tree, last)))
@@ -218,14 +259,14 @@ class _Search:
 
     def check_limits(self) -> None:
         """Call the callback; stop for Ctrl-C or a limit."""
-        point, best, bound, nodes = self.known
+        _, best, bound, nodes = self.known
         limits, seconds = self.limits, time.perf_counter() - self.started
         if limits.callback is not None:
             limits.callback(Progress(best, bound, nodes, seconds))
         self.raise_pending()
         if self.deadline.over:
             raise Stop(Status.TIME_LIMIT)
-        if point is not None and limits.node_limit is not None and nodes >= limits.node_limit:
+        if best < np.inf and limits.node_limit is not None and nodes >= limits.node_limit:
             raise Stop(Status.NODE_LIMIT)
 
     def raise_pending(self) -> None:
