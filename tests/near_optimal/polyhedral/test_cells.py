@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from pessimal.limits import NEVER
 from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
-from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
+from pessimal.near_optimal.polyhedral.cells import Cell, Cells, Coordinates
 from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.problem import Budget, TuningProblem
 
@@ -82,19 +82,11 @@ def test_no_member_of_a_cell_passes_its_ranges_or_its_bound(seed: int, loss: One
             waiting += search._halves(cell, node, NEVER)
 
 
-def test_cells_are_cut_once_and_known_to_the_next_search() -> None:
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(120) % 2 == 0, -1.0, 1.0)
-    X = rng.normal(size=(120, 3)) + 0.3 * y[:, None]
-    members = BoxSet(
-        TuningProblem(X[:60], y[:60], X[60:], y[60:]), np.ones(3), Budget(epsilon=0.05)
-    )
-    problem = members.problem
-    first = members._cut_into_cells(problem, HINGE, NEVER)
-    assert first is not None
-    search = DirectionSearch(problem, members.box, members.training_limit, HINGE, first)
-    halves = search._halves(first.root, search.bound_in(first.root, NEVER), NEVER)
-    again = members._cut_into_cells(problem, ZeroOne(), NEVER)
-    assert again is first
-    assert first.root.split(0, 0.0) is halves
-    assert members.with_budget(Budget(epsilon=0.1))._cells is None
+def test_a_cell_is_cut_once_and_its_halves_cover_it() -> None:
+    cell = Cell(np.array([-1.0, -2.0]), np.array([1.0, 2.0]))
+    left, right = cell.split(1, 0.5)
+    assert cell.split(0, 0.0) == (left, right)
+    assert left.low.tolist() == [-1.0, -2.0]
+    assert left.high.tolist() == [1.0, 0.5]
+    assert right.low.tolist() == [-1.0, 0.5]
+    assert right.high.tolist() == [1.0, 2.0]

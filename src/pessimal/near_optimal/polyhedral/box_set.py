@@ -60,6 +60,9 @@ FIRST_SHARE = 0.4
 TRAINING_SHARE = 0.5
 """Of the time left, for the ranges of training points: where they are coarse, so is a bound."""
 
+ASCENT_SHARE = 0.25
+"""Of the time left, for ascents from models that are known."""
+
 ROOT_SHARE = 0.5
 """Of the time left, for the root of the tree on points: no search goes without its bound."""
 
@@ -342,7 +345,7 @@ class BoxSet(NearOptimalSet):
         with suppress(KeyboardInterrupt):
             low, high, exact = self._margin_ranges(problem, loss, deadline)
             met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-            cases.know(low, high, exact, met, deadline)
+            cases.know(low, high, exact, met, deadline.share(ASCENT_SHARE))
             if node_limit is None and deadline.moment < np.inf:
                 many = _undecided(low, high, loss.threshold) > MANY
                 first = deadline.share(0.0 if many else FIRST_SHARE)
@@ -374,28 +377,15 @@ class BoxSet(NearOptimalSet):
                 cases.ascend_from(u[None, :], deadline)
             return cases.known().value
 
-        cells = self._cut_into_cells(problem, loss, deadline)
-        if cells is not None:
-            search = DirectionSearch(problem, self.box, self.training_limit, loss, cells)
-            cases.prove(search.bound(best, cases.gain, deadline))
-
-    def _cut_into_cells(
-        self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
-    ) -> Cells | None:
-        """Return the cells of the set, along the directions that mattered to the first search."""
         self._ranges.find_loosely(self.problem.X_train, deadline.share(TRAINING_SHARE))
         if self._cells is None:
             members = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
             coordinates = Coordinates.of(members, self._ranges, deadline)
             if coordinates is None:
-                return None
-            whole = Cells(coordinates, self._ranges)
-            search = DirectionSearch(problem, self.box, self.training_limit, loss, whole)
-            spread = search.bound_in(whole.root, deadline).covariance
-            vectors = np.linalg.eigh(spread)[1]
-            rotated = coordinates.rotated(vectors, self._ranges, deadline)
-            self._cells = whole if rotated is None else Cells(rotated, self._ranges)
-        return self._cells
+                return
+            self._cells = Cells(coordinates, self._ranges)
+        search = DirectionSearch(problem, self.box, self.training_limit, loss, self._cells)
+        cases.prove(search.bound(best, cases.gain, deadline))
 
     def _margin_ranges(
         self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline

@@ -109,9 +109,20 @@ class Cells:
     """
 
     def __init__(self, coordinates: Coordinates, ranges: ScoreRanges) -> None:
-        self.coordinates, self.ranges = coordinates, ranges
+        self.ranges = ranges
+        self._take(coordinates)
+
+    def _take(self, coordinates: Coordinates) -> None:
+        self.coordinates = coordinates
         self.root = Cell(coordinates.low, coordinates.high)
-        self._scores = ranges.along(coordinates.inverse)
+        self._scores = self.ranges.along(coordinates.inverse)
+
+    def turn(self, vectors: Matrix, deadline: Deadline) -> bool:
+        """Cut the set, as yet whole, along other directions; return whether there was time."""
+        turned = self.coordinates.rotated(vectors, self.ranges, deadline)
+        if turned is not None:
+            self._take(turned)
+        return turned is not None
 
     def find(self, cell: Cell, points: Matrix, deadline: Deadline) -> None:
         """Bound the scores of points in a cell, those of which nothing is known there."""

@@ -29,6 +29,10 @@ EDGE = 0.2
 WORTH_NARROWING = 0.95
 """Of what points may narrow a bound by, the part for which ranges are found again."""
 
+LEAST_SOLVES = 2.5
+"""A cell is split while there is time to solve so many programs: of half a split nothing is left.
+What there is beyond goes to the ranges."""
+
 NO_SPREAD = 1e-12
 """A variance, where models have one of about 1, that is none."""
 
@@ -72,18 +76,20 @@ class DirectionSearch:
         order = count()
         begun = time.perf_counter()
         root = self.bound_in(self._cells.root, deadline)
+        solving = time.perf_counter() - begun
         if not np.isfinite(root.bound):
             return np.inf
         self._look_around(root, best)
-        spent = time.perf_counter() - begun
+        if deadline.left > LEAST_SOLVES * solving and self._cells.root.halves is None:
+            root = self._turned(root, deadline)
         nodes = [(-root.bound, next(order), self._cells.root, root)]
         closed = -np.inf
-        while nodes and deadline.left > spent:  # a half that is not solved is of no use
+        while nodes and deadline.left > LEAST_SOLVES * solving:
             if -nodes[0][0] <= best(None) + gain:
                 break
-            begun = time.perf_counter()
             negative, _, cell, node = heapq.heappop(nodes)
-            for half in self._halves(cell, node, deadline):
+            ranging = deadline.share(1.0 - LEAST_SOLVES * solving / deadline.left)
+            for half in self._halves(cell, node, ranging):
                 child = self.bound_in(half, deadline)
                 bound = min(child.bound, -negative)
                 if bound == -np.inf:
@@ -96,8 +102,16 @@ class DirectionSearch:
                     closed = max(closed, bound)
                     continue
                 heapq.heappush(nodes, (-bound, next(order), half, child))
-            spent = time.perf_counter() - begun
         return max(closed, -nodes[0][0] if nodes else -np.inf)
+
+    def _turned(self, root: Moments, deadline: Deadline) -> Moments:
+        """Let the coordinates be those in which the average of the whole set is spread out."""
+        vectors = np.linalg.eigh(root.covariance)[1]
+        if not self._cells.turn(vectors, deadline):
+            return root
+        return root._replace(
+            mean=vectors.T @ root.mean, covariance=vectors.T @ root.covariance @ vectors
+        )
 
     def bound_in(self, cell: Cell, deadline: Deadline) -> Moments:
         """Bound the loss over the models of a cell, with the ranges that are known."""
@@ -145,8 +159,8 @@ class DirectionSearch:
         order = np.argsort(-worth, kind="stable")
         most = WORTH_NARROWING * worth.sum()
         chosen = points[order[: 1 + np.searchsorted(np.cumsum(worth[order]), most)]]
-        for half in halves:
-            self._cells.find(half, chosen, deadline)
+        self._cells.find(halves[0], chosen, deadline.share(0.5))
+        self._cells.find(halves[1], chosen, deadline)
         return halves
 
     def _look_around(self, node: Moments, best: Callable[[Vector | None], float]) -> None:

@@ -88,7 +88,7 @@ def near_optimal_programs(
 
     return (
         program(val_rows, val_reach, q + spare_cuts),
-        program(val_rows[:0], val_reach[:0], q + MORE_CUTS),
+        program(val_rows[:0], val_reach[:0], q + max(spare_cuts, MORE_CUTS)),
     )
 
 

@@ -28,6 +28,9 @@ from pessimal.units import equilibrate
 ATTAINED = 1e-7
 """Relative distance from a bound at which a member attains it."""
 
+ROWS_PER_CUT = 20
+"""A spare cut per so many training rows: to keep it costs less than to find it again."""
+
 LOOSE_ROUNDS = 25
 """Rounds of cuts for a range that need not be exact: a tenth too wide at a third of the cost."""
 
@@ -66,7 +69,8 @@ class ScoreRanges:
 
     def _programs(self, rows: Matrix) -> tuple[Models, Models]:
         """Return the set with rows of their own, and with none, each with room for many cuts."""
-        programs = near_optimal_programs(self._balanced, self._budget, rows, self._watch, MORE_CUTS)
+        spare = max(MORE_CUTS, self._problem.n_train // ROWS_PER_CUT)
+        programs = near_optimal_programs(self._balanced, self._budget, rows, self._watch, spare)
         box, unit = self.factor[:-1] * self._box, self._problem.loss_unit(self._limit)
         for program in programs:
             program.move_to(box, self._limit, unit, self.factor * self._inner)

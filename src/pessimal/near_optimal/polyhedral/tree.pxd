@@ -2,8 +2,8 @@ cimport cython
 from pessimal.near_optimal.polyhedral.models cimport Models
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
-cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK
-cdef Py_ssize_t MOST_SHRINKS
+cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK, NEARER
+cdef Py_ssize_t MOST_SHRINKS, TIMES_NEARER
 
 
 cdef class LossTree:
@@ -40,8 +40,10 @@ cdef class LossTree:
     @cython.locals(total=double)
     cdef double judge(self)
     cdef void keep(self, const double[::1] z, double share)
-    @cython.locals(loss=double, active_below=double)
+    @cython.locals(reach=double)
     cdef void ascend(self, double grown)
+    @cython.locals(loss=double, pulls=bint)
+    cdef double climb_along(self, double grown, double below, double above)
     @cython.locals(parent=double, bound=double, loss=double)
     cdef bint examine(self)
     @cython.locals(at=double, low=double, high=double, weight=double, fall=double, slope=double)

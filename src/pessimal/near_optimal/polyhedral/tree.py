@@ -31,6 +31,8 @@ from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 INF = np.inf
 MOST_SHRINKS = 6  # times the ranges are found again, given the largest loss met
 ENOUGH_SHRUNK = 0.8  # ranges that kept this share of their width are left as they are
+TIMES_NEARER = 2  # that fewer points pull at a count,
+NEARER = 0.4  # those within this part of the reach
 PROMISING = 0.9  # ascent starts from a point that has this share of the largest loss so far
 
 
@@ -311,18 +313,31 @@ class LossTree:
     def ascend(self, grown: float) -> None:
         """Hold the active hinges, solve the linear program, repeat while the loss has grown.
 
-        Counts climb along the hinges that begin one unit above their threshold.
+        Counts climb along hinges that begin above their threshold, one unit at first. Then only
+        points near the threshold pull, ever nearer: those far below it are lost anyway.
         """
+        if not self.counts:
+            self.climb_along(grown, self.threshold, -INF)
+            return
+        reach = 1.0
+        grown = self.climb_along(grown, self.threshold + reach, -INF)
+        for _ in range(TIMES_NEARER):
+            reach *= NEARER
+            grown = self.climb_along(grown, self.threshold + reach, self.threshold - reach)
+
+    def climb_along(self, grown: float, below: float, above: float) -> float:
+        """Ascend along the hinges of points with margins between, from the margins judged last."""
         models = self.models
-        active_below = self.threshold + 1.0 if self.counts else self.threshold
         loss = -INF
         while grown > loss + CUTOFF:
             loss = grown
             for k in range(models.n_val):
-                self.cost[k] = self.weight[k] if self.margin[k] < active_below else 0.0
+                pulls = above <= self.margin[k] < below
+                self.cost[k] = self.weight[k] if pulls else 0.0
             if models.optimise_active_set(self.cost) != OPTIMAL:
                 break
             grown = self.evaluate(models.share)
+        return grown
 
     def examine(self) -> bool:
         """Bound the loss in the current node; open a level if it may exceed the largest met.
