@@ -84,11 +84,11 @@ class DirectionSearch:
             root = self._turned(root, deadline)
         nodes = [(-root.bound, next(order), self._cells.root, root)]
         closed = -np.inf
-        while nodes and deadline.left > LEAST_SOLVES * solving:
+        while nodes and (left := deadline.left) > LEAST_SOLVES * solving:
             if -nodes[0][0] <= best(None) + gain:
                 break
             negative, _, cell, node = heapq.heappop(nodes)
-            ranging = deadline.share(1.0 - LEAST_SOLVES * solving / deadline.left)
+            ranging = deadline.share(1.0 - LEAST_SOLVES * solving / left)
             for half in self._halves(cell, node, ranging):
                 child = self.bound_in(half, deadline)
                 bound = min(child.bound, -negative)
@@ -155,6 +155,7 @@ class DirectionSearch:
         j = int(np.argmax(gaps @ correlation + NO_SPREAD * width))
         at = np.clip(node.mean[j], cell.low[j] + EDGE * width[j], cell.high[j] - EDGE * width[j])
         halves = cell.split(j, float(at))
+        j = int(np.argmax(cell.high - halves[0].high))  # another search may have cut it before
         worth = gaps * correlation[:, j]
         order = np.argsort(-worth, kind="stable")
         most = WORTH_NARROWING * worth.sum()

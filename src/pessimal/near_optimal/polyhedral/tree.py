@@ -121,15 +121,19 @@ class LossTree:
 
     def ascend_from(self, u: Vector) -> None:
         """Evaluate a model of the set, and ascend from it."""
+        self.take_margins(u)
+        loss = self.judge()
+        if loss == self.best:
+            self.keep(u, 1.0)
+        self.ascend(loss)
+
+    def take_margins(self, u: Vector) -> None:
+        """Let the margins be those of a model."""
         models = self.models
         for k in range(models.n_val):
             self.margin[k] = 0.0
             for j in range(models.q):
                 self.margin[k] += models.A[k, j] * u[j]
-        loss = self.judge()
-        if loss == self.best:
-            self.keep(u, 1.0)
-        self.ascend(loss)
 
     def climb(self) -> None:
         """Ascend from the model that is worst if all hinges count, as linear functions."""
@@ -313,19 +317,23 @@ class LossTree:
     def ascend(self, grown: float) -> None:
         """Hold the active hinges, solve the linear program, repeat while the loss has grown.
 
-        Counts climb along hinges that begin above their threshold, one unit at first. Then only
-        points near the threshold pull, ever nearer: those far below it are lost anyway.
+        Counts climb along the hinges that begin one unit above their threshold.
         """
-        if not self.counts:
-            self.climb_along(grown, self.threshold, -INF)
-            return
+        below = self.threshold + 1.0 if self.counts else self.threshold
+        self.climb_along(grown, below, -INF)
+
+    def sharpen(self) -> None:
+        """Climb on from the worst model, along the points near the threshold, ever nearer.
+
+        Those far below it are lost anyway.
+        """
         reach = 1.0
-        grown = self.climb_along(grown, self.threshold + reach, -INF)
         for _ in range(TIMES_NEARER):
             reach *= NEARER
-            grown = self.climb_along(grown, self.threshold + reach, self.threshold - reach)
+            self.take_margins(self.u)
+            self.climb_along(self.best, self.threshold + reach, self.threshold - reach)
 
-    def climb_along(self, grown: float, below: float, above: float) -> float:
+    def climb_along(self, grown: float, below: float, above: float) -> None:
         """Ascend along the hinges of points with margins between, from the margins judged last."""
         models = self.models
         loss = -INF
@@ -337,7 +345,6 @@ class LossTree:
             if models.optimise_active_set(self.cost) != OPTIMAL:
                 break
             grown = self.evaluate(models.share)
-        return grown
 
     def examine(self) -> bool:
         """Bound the loss in the current node; open a level if it may exceed the largest met.
