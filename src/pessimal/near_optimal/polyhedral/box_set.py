@@ -60,7 +60,7 @@ FIRST_SHARE = 0.4
 TRAINING_SHARE = 0.5
 """Of the time left, for the ranges of training points: where they are coarse, so is a bound."""
 
-ASCENT_SHARE = 0.35
+ASCENT_SHARE = 0.2
 """Of the time left, for ascents from models that are known."""
 
 ROOT_SHARE = 0.5

@@ -175,14 +175,14 @@ class WorstCases:
         """Ascend from the worst of some models of Ψ, as far as there is time."""
         margins = margin_rows(self.problem.X_val, self.problem.y_val) @ members.T
         losses = self.problem.val_weight @ self._loss.value(margins)
-        before = self._tree.best
         with stopping(self._watch, deadline) as stops:
             for k in np.argsort(-losses, kind="stable")[:_STARTS]:
+                before = self._tree.best
                 self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+                if self._tree.counts and self._tree.best > before:
+                    self._tree.sharpen()
                 if stops():
                     break
-            if self._tree.counts and self._tree.best > before:
-                self._tree.sharpen()
 
     def solve_root(self, narrowing: Deadline, deadline: Deadline) -> None:
         """Solve the root alone, with the ranges that are found by an earlier deadline."""
