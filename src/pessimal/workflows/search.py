@@ -38,7 +38,7 @@ from pessimal.tabular import (
     require_both_classes,
 )
 from pessimal.workflows.audit import affordable, audit_fitted, weighing
-from pessimal.workflows.enclosures import enclosure_of
+from pessimal.workflows.enclosures import enclosing_seconds, enclosure_of
 from pessimal.workflows.model import Fact, Label, TunedModel
 from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 from pessimal.workflows.overrun import overrun_notes
@@ -232,7 +232,8 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     final = search.best_estimator_
     report = None
     if len(testing.y):
-        left = max(deadline.left, AT_ONCE)
+        kept = enclosing_seconds(settings.time_limit) if kind.linear else 0.0
+        left = max(deadline.left - kept, AT_ONCE)
         report = _audit(
             final, tuning, testing, table, settings, left, stopped_by, search.refit_time_
         )
