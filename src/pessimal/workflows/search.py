@@ -273,7 +273,7 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     if not kind.linear:
         return run
     with ended_by_interrupts(deadline):
-        return replace(run, model=_model(run, final, table, encoder))
+        return replace(run, model=_model(run, final, table, encoder, deadline))
 
 
 def _search(
@@ -364,7 +364,9 @@ def _candidates(kind: ModelKind, search: PessimisticSearchCV) -> tuple[Candidate
     )
 
 
-def _model(run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEncoder) -> TunedModel:
+def _model(
+    run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEncoder, deadline: Deadline
+) -> TunedModel:
     """Return the final model for the features as they are in the table."""
     scaler, linear = final
     coef = np.ravel(linear.coef_) / scaler.scale_
@@ -379,7 +381,7 @@ def _model(run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEnco
         guarantee=run.guarantee,
         facts=facts(run),
         kind=run.settings.model,
-        equally_good=enclosure_of(run.search.near_optimal_set()),
+        equally_good=None if deadline.over else enclosure_of(run.search.near_optimal_set()),
     )
 
 
