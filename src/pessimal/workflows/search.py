@@ -232,8 +232,8 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     final = search.best_estimator_
     report = None
     if len(testing.y):
-        kept = enclosing_seconds(settings.time_limit) if kind.linear else 0.0
-        left = max(deadline.left - kept, AT_ONCE)
+        enclosing = enclosing_seconds(settings.time_limit) if kind.linear else 0.0
+        left = max(deadline.left - enclosing, AT_ONCE)
         report = _audit(
             final, tuning, testing, table, settings, left, stopped_by, search.refit_time_
         )
