@@ -206,7 +206,9 @@ class Extremes:
         """Bound all scores quickly, which decides of most points whether they are ambiguous."""
         found = self.members.rough_score_range(self.X, time_limit=deadline)
         self.low, self.high = np.maximum(self.low, found.low), np.minimum(self.high, found.high)
-        for model in found.models:
+        for model in found.models:  # two per point, and each is judged on all points
+            if deadline.over:
+                return
             self._meet(self.here, model)
 
     def find_ranges(
