@@ -173,6 +173,10 @@ class BoxSet(NearOptimalSet):
     def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
         """Find the range of the score of each row: two linear programs each, solved once."""
         points = feature_rows("X", X, self.problem.n_features)
+        if deadline.over and "_ranges" not in self.__dict__:
+            rows = margin_rows(points, np.ones(len(points)))
+            low, high = coarse_ranges(self.problem, self.box, self.training_limit, rows)
+            return ScoreRange(low, high, np.zeros(len(points), dtype=np.bool_), [])
         low, high, exact = self._ranges.find(points, deadline)
         ends = self._ranges.ends(points)
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
@@ -363,7 +367,7 @@ class BoxSet(NearOptimalSet):
         """
         rows = margin_rows(problem.X_val, problem.y_val)
         rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
-        if not len(rows):
+        if not (len(rows) and deadline.affords(loading_seconds(self.problem))):
             return u
         n_columns = len(self.models.program.cost)
         others = csr_array((len(rows), n_columns - rows.shape[1]))
