@@ -8,6 +8,7 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -205,6 +206,24 @@ class BoxModels:
         matrix = csr_array(diags_array(scale) @ self.program.matrix)
         self.program = replace(self.program, matrix=matrix)
         self._simplex = WarmProgram(self.program)
+
+    def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
+        """Return the models with ``rows·u ≤ at_most``, once training is limited."""
+        others = len(self.program.cost) - rows.shape[1]
+        part = copy(self)
+        part.program = self.program.extended(
+            cost=np.zeros(len(self.program.cost)),
+            rows=np.pad(rows, ((0, 0), (0, others))),
+            row_upper=at_most,
+            lower=np.zeros(0),
+            upper=np.zeros(0),
+        )
+        part._simplex = WarmProgram(part.program)
+        return part
+
+    def empty(self) -> bool:
+        """Whether the last run has multipliers that prove that there is no model."""
+        return self._simplex.infeasible(*self._limits(self.training_limit))
 
     def _untrained(self) -> Trained:
         """Return the best model without weights, which every box has."""
