@@ -39,7 +39,7 @@ from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, Plane
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, OPTIMAL_GAP
 
-EVALUATION_SHARE = 0.5
+EVALUATION_SHARE = 0.7
 """Of the time left, for the worst case of the most promising h: without it there is no proof."""
 
 SMALLEST = 1e-9
@@ -167,6 +167,7 @@ def _evaluated(oracle: WorstCaseOracle, end: End) -> End:
     point = end.point
     found = oracle.quick(end.h, 0, EVALUATION_SHARE)
     if found.value <= point.value + CUTOFF:
+        oracle.report()
         enough = min(oracle.best_value, point.value + OPTIMAL_GAP)
         found = oracle.settled(end.h, enough, EVALUATION_SHARE)
     worse = max(point, found, key=attrgetter("value"))
