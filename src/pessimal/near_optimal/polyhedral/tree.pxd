@@ -2,8 +2,8 @@ cimport cython
 from pessimal.near_optimal.polyhedral.models cimport Models
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
-cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK
-cdef Py_ssize_t MOST_SHRINKS, PLAIN_NODES, MOST_FRAMES
+cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK, REACHED
+cdef Py_ssize_t MOST_SHRINKS, PLAIN_NODES, MOST_FRAMES, FEW_ROUNDS
 
 
 cdef class LossTree:
@@ -15,7 +15,7 @@ cdef class LossTree:
     cdef public Py_ssize_t plain_nodes
     cdef bint waiting, again
     cdef const double[::1] weight
-    cdef double[::1] u, cost, low, high, inner_margin, margin, bound, split_low, split_high
+    cdef double[::1] u, cost, low, high, inner_margin, margin, bound, split_low, split_high, least, most
     cdef double[:, ::1] level_low, level_high
     cdef Py_ssize_t[::1] split, below_first, begun, found
 
@@ -29,7 +29,7 @@ cdef class LossTree:
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double upper_bound(self)
     cdef void start_again(self)
-    @cython.locals(sign=double, low=double, high=double, end=double, left=bint)
+    @cython.locals(sign=double, low=double, high=double, end=double, slack=double, left=bint, rounds=Py_ssize_t)
     cdef bint tighten(self)
     @cython.locals(total=double, low=double, high=double)
     cdef double excess_of_envelopes(self)

@@ -37,6 +37,8 @@ MOST_SHRINKS = 6  # times the ranges are found again, given the largest loss met
 ENOUGH_SHRUNK = 0.8  # ranges that kept this share of their width are left as they are
 PLAIN_NODES = 1000  # before ranges are found again in every node, which costs as much as a hundred
 MOST_FRAMES = 100  # levels at which they are
+FEW_ROUNDS = 6  # of cutting, for such a range: a bound will do
+REACHED = 0.05  # ranges that models reach to within this share of their width are left as they are
 PROMISING = 0.9  # ascent starts from a point that has this share of the largest loss so far
 
 
@@ -100,6 +102,8 @@ class LossTree:
         self.tightens = False
         self.again = False
         self.excess = INF
+        self.least = np.zeros(n)  # margins of the models that were met on the way
+        self.most = np.zeros(n)
         frames = min(n, MOST_FRAMES)
         self.level_low = np.zeros((frames, n))
         self.level_high = np.zeros((frames, n))
@@ -250,20 +254,32 @@ class LossTree:
         models.add_objective_cut(self.chords(models) - self.best)
         for k in range(models.n_val):
             models.charge(models.q + k, 0.0, 0.0, 0.0)
+            self.least[k] = INF
+            self.most[k] = -INF
         left = True
+        rounds = models.rounds
+        models.rounds = FEW_ROUNDS
         for k in range(models.n_val):
             row = models.q + k
             if models.low[row] >= self.threshold or models.high[row] <= self.threshold:
                 continue
             for side in range(2):
+                low = models.low[row]
+                high = models.high[row]
+                slack = self.least[k] - low if side == 0 else high - self.most[k]
+                if slack <= REACHED * (high - low):
+                    continue
                 sign = 1.0 if side == 0 else -1.0
                 models.charge(row, sign, sign, 0.0)
                 models.reprice(False)
-                if models.optimise(INF) == INFEASIBLE:
+                status = models.optimise(INF)
+                if status == INFEASIBLE:
                     left = False
                     break
-                low = models.low[row]
-                high = models.high[row]
+                if status == OPTIMAL:
+                    for i in range(models.n_val):
+                        self.least[i] = min(self.least[i], models.z[models.q + i])
+                        self.most[i] = max(self.most[i], models.z[models.q + i])
                 end = min(max(low, sign * models.objective), high)
                 models.set_bounds(row, end if side == 0 else low, high if side == 0 else end)
                 self.evaluate(models.share)
@@ -271,6 +287,7 @@ class LossTree:
             if not left or models.watch.over:
                 break
         models.drop_objective_cut()
+        models.rounds = rounds
         return left
 
     def excess_of_envelopes(self) -> float:
