@@ -15,6 +15,7 @@ the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import highspy
 import numpy as np
@@ -262,6 +263,14 @@ class _Equilibrated:
         self.upper = program.upper / self.column
         self.integer = program.integer
 
+    @cached_property
+    def _transposed(self) -> csr_array:
+        return csr_array(self.matrix.T)
+
+    @cached_property
+    def _sizes(self) -> csr_array:
+        return abs(self._transposed)
+
     def load(self) -> highspy.Highs:
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = self.matrix.shape
@@ -297,9 +306,9 @@ class _Equilibrated:
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)
         low, high = lower / self.column, upper / self.column
-        reduced = cost - self.matrix.T @ y
+        reduced = cost - self._transposed @ y
         widest = np.maximum(np.abs(low), np.abs(high))
-        terms = np.abs(cost) + abs(self.matrix).T @ np.abs(y)
+        terms = np.abs(cost) + self._sizes @ np.abs(y)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
 

@@ -138,6 +138,7 @@ class BoxModels:
             at = np.append(at, np.full(len(others), breakpoint_))
         self.program = _hinge_program(problem, box, margins, at)
         self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
+        self._known_limits: dict[float, tuple[Vector, Vector]] = {}
         self._unit = 1.0  # of the training loss in its row
         self._simplex = WarmProgram(self.program)
 
@@ -252,10 +253,12 @@ class BoxModels:
 
     def _limits(self, limit: float) -> tuple[Vector, Vector]:
         """Finite limits on all columns, which no model that trains within `limit` exceeds."""
-        low, high = intercept_range(self.problem, self.box, limit)
-        hinges = self._reach + max(-low, high)
-        lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
-        return lower, np.concatenate([self.box, [high], hinges])
+        if limit not in self._known_limits:
+            low, high = intercept_range(self.problem, self.box, limit)
+            hinges = self._reach + max(-low, high)
+            lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
+            self._known_limits = {limit: (lower, np.concatenate([self.box, [high], hinges]))}
+        return self._known_limits[limit]
 
 
 def near_optimal(
