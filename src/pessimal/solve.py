@@ -252,7 +252,9 @@ class _Call:
         late = Deadline.after(self._seconds_left(result.status))
         if task.kind == "worst case":
             seconds = time.perf_counter() - self.started
-            most = min(WORST_CASE_SECONDS, late.left)
+            most = late.left
+            if self.limits.time_limit is None or result.status is not Status.OPTIMAL:
+                most = min(most, max(WORST_CASE_SECONDS, seconds))
             certificate = certify_worst_case(problem, budget, box, w, b, objective, most)
         else:
             box = _TIE_BREAKS[tie_break](task, w, b, box, late)

@@ -8,6 +8,7 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -136,6 +137,7 @@ class BoxModels:
             at = np.append(at, np.full(len(others), breakpoint_))
         self.program = _hinge_program(problem, box, margins, at)
         self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
+        self._known_limits: dict[float, tuple[Vector, Vector]] = {}
         self._unit = 1.0  # of the training loss in its row
         self._loading = SECONDS_PER_CELL * margins.size
 
@@ -218,6 +220,24 @@ class BoxModels:
         self.program = replace(self.program, matrix=matrix)
         self.__dict__.pop("_simplex", None)
 
+    def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
+        """Return the models with ``rows·u ≤ at_most``, once training is limited."""
+        others = len(self.program.cost) - rows.shape[1]
+        part = copy(self)
+        part.program = self.program.extended(
+            cost=np.zeros(len(self.program.cost)),
+            rows=np.pad(rows, ((0, 0), (0, others))),
+            row_upper=at_most,
+            lower=np.zeros(0),
+            upper=np.zeros(0),
+        )
+        part._simplex = WarmProgram(part.program)
+        return part
+
+    def empty(self) -> bool:
+        """Whether the last run has multipliers that prove that there is no model."""
+        return self._simplex.infeasible(*self._limits(self.training_limit))
+
     def _untrained(self) -> Trained:
         """Return the best model without weights, which every box has."""
         w = np.zeros(len(self.box))
@@ -245,10 +265,12 @@ class BoxModels:
 
     def _limits(self, limit: float) -> tuple[Vector, Vector]:
         """Finite limits on all columns, which no model that trains within `limit` exceeds."""
-        low, high = intercept_range(self.problem, self.box, limit)
-        hinges = self._reach + max(-low, high)
-        lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
-        return lower, np.concatenate([self.box, [high], hinges])
+        if limit not in self._known_limits:
+            low, high = intercept_range(self.problem, self.box, limit)
+            hinges = self._reach + max(-low, high)
+            lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
+            self._known_limits = {limit: (lower, np.concatenate([self.box, [high], hinges]))}
+        return self._known_limits[limit]
 
 
 def near_optimal(
