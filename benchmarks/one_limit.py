@@ -17,8 +17,9 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from functools import partial
 
-from measuring import certificates_timed
+from measuring import timed_apart
 
 from pessimal import Budget, solve_pessimistic
 from pessimal.limits import Progress
@@ -45,19 +46,18 @@ def line(data: str, rows: int, budget: Budget, seed: int, seconds: float) -> lis
     def listen(progress: Progress) -> None:
         told.append((time.process_time() - started, progress.bound))
 
-    with certificates_timed("certify_worst_case") as checks:
-        solution = solve_pessimistic(
-            problem, budget, inner="exact", groups="one", time_limit=seconds, callback=listen
-        )
-    took, checked = time.process_time() - started, sum(checks)
-    told.append((took - checked, solution.lower_bound))
+    solve = partial(solve_pessimistic, inner="exact", groups="one", callback=listen)
+    solution, took, checked = timed_apart(
+        lambda: solve(problem, budget, time_limit=seconds), "certify_worst_case"
+    )
+    told.append((took, solution.lower_bound))
     bounds = [max(bound for at, bound in told if at <= moment) for moment in MOMENTS]
     guaranteed = max(solution.objective, solution.worst_case_bound)
     losses = (solution.objective, guaranteed, solution.lower_bound, *bounds)
     return [
         *(data, f"{rows} + {rows}", f"{budget.epsilon:g}", f"{budget.delta:g}"),
         *("yes" if solution.proved else "no", *(f"{loss:.4f}" for loss in losses)),
-        *(f"{took - checked:.1f}", f"{checked:.1f}"),
+        *(f"{took:.1f}", f"{checked:.1f}"),
     ]
 
 
