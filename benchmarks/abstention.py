@@ -11,12 +11,11 @@ many rows, those with its largest scores. A table whose package is not installed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from measuring import command_line, measure, opened, render, write
+from measuring import command_line, configurations, measure, opened, render, write
 from sklearn.linear_model import LogisticRegression
 
 from pessimal.auditing import abstention_curve
@@ -112,9 +111,7 @@ def main(words: list[str] | None = None) -> None:
         if table.missing():
             print(f"left out: {name}: {table.missing()}", flush=True)
     names, seeds = (names[:2], 1) if options.quick else (names, options.seeds)
-    asked: tuple[Mapping[str, Any], ...] = tuple(
-        {"data": data, "seed": FIRST_SEED + k} for k, data in product(range(seeds), names)
-    )
+    asked = configurations({"seed": range(FIRST_SEED, FIRST_SEED + seeds), "data": names})
     with opened(options) as (store, docs):
         if not options.report:
             study = Study(PAGE, asked, run, measured_version)

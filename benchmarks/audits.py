@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import argparse
 import time
+from itertools import product
 
 import numpy as np
+from measuring import timed
+from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import audit
-from pessimal.datasets import load_cancer, load_diabetes
 from pessimal.problem import Matrix, Vector
+from pessimal.reproduction.instances import LOADERS
 
 MEASURES = ("worst_loss", "worst_error", "best_error", "discrepancy")
 
@@ -29,13 +32,12 @@ def draw(name: str, rows: int, seed: int) -> tuple[Matrix, Vector, Matrix, Vecto
         noise = 0.8 * np.linalg.norm(w) * rng.standard_normal(2 * rows)
         y = np.where(X @ w + noise > 0.0, 1.0, -1.0)
     else:
-        data = {"diabetes": load_diabetes, "cancer": load_cancer}[name]()
+        data = LOADERS[name]()
         order = rng.permutation(len(data.y))
         X, y, rows = data.X[order], data.y[order], min(rows, len(order) // 2)
-    train, val = X[:rows], X[rows : 2 * rows]
-    scale = np.where(train.std(axis=0) > 0.0, train.std(axis=0), 1.0)
-    mean = train.mean(axis=0)
-    return (train - mean) / scale, y[:rows], (val - mean) / scale, y[rows : 2 * rows]
+    train, val = slice(rows), slice(rows, 2 * rows)
+    scaler = StandardScaler().fit(X[train])
+    return scaler.transform(X[train]), y[train], scaler.transform(X[val]), y[val]
 
 
 def main() -> None:
@@ -50,20 +52,16 @@ def main() -> None:
     time.perf_counter = time.process_time
     print("| data | ε | rows | CPU s |", " | ".join(MEASURES), "| ambiguous |")
     print("| --- " * (len(MEASURES) + 5) + "|")
-    for name in chosen.data:
-        for seed in chosen.seeds:
-            data = draw(name, chosen.rows, seed)
-            for epsilon in chosen.epsilons:
-                begun = time.process_time()
-                report = audit(
-                    *data, epsilon=epsilon, epsilons=[epsilon], time_limit=chosen.seconds
-                )
-                seconds = time.process_time() - begun
-                ends = [getattr(report, measure) for measure in MEASURES]
-                cells = [f"[{end.lower_bound:.4f}, {end.upper_bound:.4f}]" for end in ends]
-                ambiguous = f"[{report.ambiguity:.4f}, {report.ambiguity_bound:.4f}]"
-                row = [name, f"{epsilon:g}", str(len(data[1])), f"{seconds:.1f}", *cells, ambiguous]
-                print("|", " | ".join(row), "|", flush=True)
+    for name, seed, epsilon in product(chosen.data, chosen.seeds, chosen.epsilons):
+        data = draw(name, chosen.rows, seed)
+        limits = {"epsilons": [epsilon], "time_limit": chosen.seconds}
+        report, seconds = timed(audit, *data, epsilon=epsilon, **limits)
+        ends = [getattr(report, measure) for measure in MEASURES]
+        bounds = [(end.lower_bound, end.upper_bound) for end in ends]
+        bounds.append((report.ambiguity, report.ambiguity_bound))
+        cells = [f"[{low:.4f}, {high:.4f}]" for low, high in bounds]
+        row = [name, f"{epsilon:g}", str(len(data[1])), f"{seconds:.1f}", *cells]
+        print("|", " | ".join(row), "|", flush=True)
 
 
 if __name__ == "__main__":

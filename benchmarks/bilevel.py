@@ -20,13 +20,12 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from measuring import command_line, machine, measure, opened, render, write
+from measuring import command_line, configurations, measure_parts, opened, render, write
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
@@ -41,9 +40,7 @@ from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
 from pessimal.bilevel.response import respond
 from pessimal.bilevel.routes import METHODS
 from pessimal.bilevel.solve_program import solve_program
-from pessimal.environment import measured_version
 from pessimal.errors import InvalidInputError, PessimalError
-from pessimal.reproduction import Store, Study
 
 PAGE = "bilevel_measured"
 COMMAND = "python benchmarks/bilevel.py"
@@ -76,7 +73,7 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
         "speed": {"size": SIZES[:1] if quick else SIZES, "seed": range(1 if quick else 10)},
     }
     grid = grids[part]
-    return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+    return configurations(grid)
 
 
 def published(at: Mapping[str, Any]) -> Found:
@@ -309,22 +306,13 @@ SECTIONS = {"published": published, "random": random, "rivals": rivals, "speed":
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_line(__doc__, f"results/{PAGE}")
-    parser.add_argument("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser = command_line(__doc__, f"results/{PAGE}", SECTIONS)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")  # of CVXPY, on products that are not convex
     with opened(options) as (store, docs):
-        for part in () if options.report else options.parts:
-            study = Study(part, factors(part, options.quick), SECTIONS[part], measured_version)
-            measure(study, store, COMMAND, jobs=options.jobs)
-        write_page(store, docs)
-
-
-def write_page(store: Store, docs: Path) -> None:
-    """Write the page from the stored rows."""
-    found = {name: store.frame(name) for name in SECTIONS if name in store.studies()}
-    write(docs, PAGE, text(found, machine(store, next(iter(found)))))
+        found = measure_parts(options, store, factors, SECTIONS, COMMAND, parallel=SECTIONS)
+        write(docs, PAGE, text(*found))
 
 
 if __name__ == "__main__":

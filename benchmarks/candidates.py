@@ -1,12 +1,7 @@
 """Ours and the MILP solvers, each from an instance to a row.
 
-The MILP solvers get the paper's single-level program as it is: every M proved, the multiplier λ of
-the training budget at most 1000 where the data prove no smaller bound; no start, no cut, no tail,
-no second solve. Only the solver's own run is timed, in CPU seconds of its process, which has solved
-three small instances before.
-
-The package's adaptors ask Gurobi and CPLEX for tolerances of 1e-9, for with their own the
-integrality tolerance leaks through the Ms; HiGHS and SCIP keep theirs.
+The MILP solvers get the paper's single-level program as it is: no start, no cut, no tail, no second
+solve. Only the solver's own run is timed. The page says what else is the same for all.
 """
 
 from __future__ import annotations
@@ -14,17 +9,16 @@ from __future__ import annotations
 import math
 import os
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from instances import VIEWS, Instance
 from judging import FAILED, LIMIT, NOT_PROVED, OURS, PROVED, TOO_LARGE
-from measuring import certificates_timed
+from measuring import memory, timed, timed_apart
 
 from pessimal import solve_optimistic, solve_pessimistic
 from pessimal.bilevel import MULTIPLIER_CAP, paper
@@ -52,27 +46,18 @@ def run(configuration: Mapping[str, Any]) -> Sequence[Found]:
     before = None
     with suppress(OSError):  # Linux alone starts the peak anew
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        before = _memory("VmRSS")
+        before = memory("VmRSS")
     try:
         found = solve(Instance(**own), solver, limit)
     finally:
         overshot.cancel()
-    return [{**found, "memory_before": before, "memory_peak": _memory("VmHWM")}]
+    return [{**found, "memory_before": before, "memory_peak": memory("VmHWM")}]
 
 
 @cache
 def _warm_up(solver: str) -> None:
     for view, epsilon in VIEWS:
         solve(Instance("warm-up", "cancer", 5, 5, 99, view, epsilon), solver, 10.0)
-
-
-def _memory(field: str) -> float | None:
-    """Return resident memory in MB or its peak, or None where Linux does not tell."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def solve(instance: Instance, solver: str, limit: float) -> Found:
@@ -82,13 +67,10 @@ def solve(instance: Instance, solver: str, limit: float) -> Found:
 
 def _search(instance: Instance, limit: float) -> Found:
     task = instance.task()
-    with certificates_timed() as checks:
-        started = time.process_time()
-        if task.flipped is None:
-            solution = solve_optimistic(task.problem, time_limit=limit)
-        else:
-            solution = solve_pessimistic(task.problem, task.budget, flip="all", time_limit=limit)
-        seconds = time.process_time() - started - sum(checks)
+    view = solve_optimistic
+    if task.flipped is not None:
+        view = partial(solve_pessimistic, budget=task.budget, flip="all")
+    solution, seconds, check_seconds = timed_apart(partial(view, task.problem, time_limit=limit))
     return {
         "version": f"pessimal {version('pessimal')}",
         "status": _ended(solution.proved, solution.status),
@@ -97,7 +79,7 @@ def _search(instance: Instance, limit: float) -> Found:
         "bound": solution.lower_bound,
         "certified": solution.objective if solution.certificate.ok else None,
         "inner_gap": solution.certificate.inner_gap,
-        "certificate_seconds": sum(checks),
+        "certificate_seconds": check_seconds,
     }
 
 
@@ -109,26 +91,19 @@ def _ended(proved: bool, status: Status) -> str:
 
 def _milp(instance: Instance, name: str, limit: float) -> Found:
     solver = find_backend(name)
-    started = time.process_time()
     task = instance.task()
-    bilevel, unproved_cap = _program(task)
-    found: Found = {
-        "version": solver.name,
-        "build_seconds": time.process_time() - started,
-        "multiplier_cap": unproved_cap,
-    }
+    (bilevel, unproved_cap), build_seconds = timed(_program, task)
+    found: Found = {"version": solver.name, "build_seconds": build_seconds}
+    found["multiplier_cap"] = unproved_cap
     try:
         handle = solver.prepare(bilevel.program, Effort(limit))
-        started = time.process_time()
-        handle.run()
-        seconds = time.process_time() - started
+        _, seconds = timed(handle.run)
         answer = handle.read()
     except Exception as error:  # each solver raises its own
         text = " ".join(str(error).split())
         too_large = "size" in text and "limit" in text
         return {**found, "status": TOO_LARGE if too_large else FAILED, "message": text}
-    found["seconds"] = seconds
-    proved = answer.status is Status.OPTIMAL
+    found["seconds"], proved = seconds, answer.status is Status.OPTIMAL
     if answer.x is None and proved:
         # The bilevel problem always has a solution.
         message = "the solver calls the program infeasible"
@@ -154,9 +129,8 @@ def _program(task: Task) -> tuple[SingleLevel, float | None]:
 
 def _checked(task: Task, bilevel: SingleLevel, x: Vector) -> Found:
     """Certify the solver's point as it is, and once more with its binaries rounded."""
-    started = time.process_time()
-    accepted = certificate = _certificate(task, bilevel, x)
-    certificate_seconds = time.process_time() - started
+    certificate, certificate_seconds = timed(_certificate, task, bilevel, x)
+    accepted = certificate
     if not certificate.ok:
         # Without a solution the pattern of the binaries lives on leaks alone.
         with suppress(SolverError):

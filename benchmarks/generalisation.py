@@ -13,12 +13,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from measuring import command_line, measure, opened, paired, render, write
+from measuring import command_line, configurations, measure, opened, paired, render, write
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -124,10 +123,8 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=2.0, help="seconds to tune")
     options = parser.parse_args()
     sizes, seeds = (SIZES[:1], 1) if options.quick else (SIZES, options.seeds)
-    asked = tuple(
-        {"data": data, "n": n, "seed": FIRST_SEED + k, "time_limit": options.time_limit}
-        for data, n, k in product(DATA_SETS, sizes, range(seeds))
-    )
+    factors = {"data": DATA_SETS, "n": sizes, "seed": range(FIRST_SEED, FIRST_SEED + seeds)}
+    asked = configurations({**factors, "time_limit": [options.time_limit]})
     with opened(options) as (store, docs):
         if not options.report:
             study = Study(PAGE, asked, run, measured_version)

@@ -61,16 +61,14 @@ class Instance:
 
 
 def instances(suite: str, seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield every size, data set and view of a suite once a seed."""
+    """Yield every size, data set and view of a suite once per seed."""
     for seed, (n_train, n_val), data, view in product(seeds, *SUITES[suite], VIEWS):
         yield Instance(suite, data, n_train, n_val, seed, *view)
 
 
 def quick(seeds: Sequence[int]) -> Iterator[Instance]:
-    """Yield a handful of the grid: the first seed, |T| = |V|."""
-    for instance in instances("grid", seeds[:1]):
-        if instance.n_train == instance.n_val != 15:
-            yield instance
+    """Return a handful of the grid: the first seed, |T| = |V|."""
+    return (one for one in instances("grid", seeds[:1]) if one.n_train == one.n_val != 15)
 
 
 def _synthetic(instance: Instance, p: int) -> TuningProblem:

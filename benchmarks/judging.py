@@ -11,11 +11,9 @@ lower bound above a certified value, whoever found that; and when it claims a va
 another one, not refuted in this way, has proved to be a lower bound, with a point that fails the
 certificate.
 
-Two limits may differ, so both times are cut at the smaller one: whoever has not proved a right
-answer by then counts as that limit. Limits are on the clock, times are on the processor; so a
-solver stopped at its limit was given what it had used by then. Where neither has proved anything,
-there is nothing to compare; where the solver's claim is wrong, its time means nothing. Such
-instances have no ratio.
+Times are cut at the smaller of two limits. Limits are on the clock, times on the processor; so a
+solver stopped at its limit was given what it had used by then. There is no ratio where neither has
+proved anything, or where the solver's claim is wrong.
 """
 
 from __future__ import annotations

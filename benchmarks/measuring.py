@@ -2,51 +2,61 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from unittest import mock
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pessimal import solve
 from pessimal.atomic import write_bytes, write_text
-from pessimal.certificate import Certificate
 from pessimal.environment import measured_version
 from pessimal.errors import InvalidInputError
 from pessimal.report.frames import markdown
 from pessimal.report.page import figure_bytes
-from pessimal.reproduction import RunResult, Store, Study, open_workers, run, show_progress
+from pessimal.reproduction import Configuration, RunResult, Store, Study, open_workers, run
+from pessimal.reproduction.runner import show_progress
 
 HERE = Path(__file__).parent
 STORE_NAME = "measurements.sqlite"
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-PATHS = argparse.ArgumentParser(add_help=False)
+COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+"""Colours that the colour-blind tell apart (Okabe and Ito)."""
+
+PATHS = ArgumentParser(add_help=False)
 PATHS.add_argument("--out", type=Path, help="folder of the rows (default in benchmarks/results)")
 PATHS.add_argument("--page", type=Path, help="folder of the page and images/ (default docs)")
 
 
-def command_line(module: str | None, results: str) -> argparse.ArgumentParser:
+def command_line(module: str | None, results: str, parts: Iterable[str] = ()) -> ArgumentParser:
     """Return what every benchmark can be asked, described by the first line of its module."""
     first_line = (module or "").split("\n", maxsplit=1)[0]
-    parser = argparse.ArgumentParser(description=first_line, parents=[PATHS])
+    parser = ArgumentParser(description=first_line, parents=[PATHS])
     add = parser.add_argument
     add("--quick", action="store_true", help="a handful of rows, in a folder of their own")
     add("--report", action="store_true", help="write the page from the stored rows alone")
+    if parts:
+        add("--parts", nargs="+", choices=list(parts), default=list(parts))
     parser.set_defaults(results=HERE / results)
     return parser
 
 
 @contextmanager
-def opened(options: argparse.Namespace) -> Iterator[tuple[Store, Path]]:
+def opened(options: Namespace) -> Iterator[tuple[Store, Path]]:
     """Open the store that the options name, or say why not; say where the page goes."""
     out: Path = options.out or options.results / ("quick" if options.quick else "")
     path = out / STORE_NAME
@@ -61,6 +71,11 @@ def opened(options: argparse.Namespace) -> Iterator[tuple[Store, Path]]:
         raise SystemExit(str(error)) from error
     with store:
         yield store, options.page or (out if options.quick else HERE.parent / "docs")
+
+
+def configurations(factors: Mapping[str, Iterable[Any]]) -> tuple[Configuration, ...]:
+    """Return every combination of the values of factors."""
+    return tuple(dict(zip(factors, values, strict=True)) for values in product(*factors.values()))
 
 
 def measure(
@@ -79,6 +94,22 @@ def measure(
     for failure in result.failures:
         print(f"failed: {dict(failure.configuration)}: {failure.error}", flush=True)
     return result
+
+
+def measure_parts(
+    options: Namespace,
+    store: Store,
+    factors: Callable[[str, bool], tuple[Configuration, ...]],
+    parts: Mapping[str, Callable[[Configuration], Sequence[Configuration]]],
+    command: str,
+    parallel: Container[str] = (),
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """Measure the parts asked for; return all that is stored, by part, and the machine."""
+    for part in () if options.report else options.parts:
+        study = Study(part, factors(part, options.quick), parts[part], measured_version)
+        measure(study, store, command, jobs=options.jobs if part in parallel else 1)
+    found = {part: store.frame(part) for part in parts if part in store.studies()}
+    return found, machine(store, next(iter(found)))
 
 
 def _require_same_machine(study: Study, store: Store) -> None:
@@ -101,24 +132,38 @@ def machine(store: Store, study: str) -> dict[str, Any]:
     return {"machine": words, "versions": [*versions, f"build {summary.version}"]}
 
 
-@contextmanager
-def certificates_timed(check: str = "certify") -> Iterator[list[float]]:
-    """Collect the CPU seconds of the checks at the end of each view, by the name of the check.
+def timed(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> tuple[T, float]:
+    """Return the answer of a function and its CPU seconds.
 
     On a machine that others use too, the clock charges a run of many milliseconds for their turns
     on the processor, and one of less than a millisecond hardly ever.
     """
+    started = time.process_time()
+    return function(*arguments, **options), time.process_time() - started
+
+
+def timed_apart(view: Callable[[], T], check: str = "certify") -> tuple[T, float, float]:
+    """Return an answer, its CPU seconds without those of its check of a name, and these."""
     checks: list[float] = []
     certify = getattr(solve, check)
 
-    def timed(*arguments: Any) -> Certificate:
-        started = time.process_time()
-        certificate: Certificate = certify(*arguments)
-        checks.append(time.process_time() - started)
+    def checked(*arguments: Any) -> Any:
+        certificate, seconds = timed(certify, *arguments)
+        checks.append(seconds)
         return certificate
 
-    with mock.patch.object(solve, check, timed):
-        yield checks
+    with mock.patch.object(solve, check, checked):
+        answer, seconds = timed(view)
+    return answer, seconds - sum(checks), sum(checks)
+
+
+def memory(field: str) -> float | None:
+    """Return resident memory in MB (VmRSS) or its peak (VmHWM), None where Linux does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def paired(rows: pd.DataFrame, draw: list[str], score: str, other: str) -> pd.DataFrame:
@@ -126,6 +171,23 @@ def paired(rows: pd.DataFrame, draw: list[str], score: str, other: str) -> pd.Da
     scores = 100.0 * rows.pivot(index=draw, columns="method", values=score)
     lead = scores.sub(scores[other], axis=0)
     return pd.DataFrame({"mean": scores.mean(), "points": lead.mean(), "error": lead.sem()})
+
+
+def panels(label: str, number: int, height: float, **options: Any) -> tuple[Figure, Sequence[Axes]]:
+    """Return a figure of panels beside each other, in small letters."""
+    figure = Figure(figsize=(9.0, height), layout="constrained")
+    figure.set_label(label)
+    with rc_context({"axes.labelsize": 9}):
+        axes = figure.subplots(1, number, squeeze=False, **options)[0]
+    for panel in axes:
+        panel.tick_params(labelsize=8)
+    return figure, axes
+
+
+def legend_below(figure: Figure) -> None:
+    """Say below what the first panel shows, for all of them."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
 
 
 def render(template: str, **values: Any) -> str:

@@ -25,20 +25,19 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from measuring import command_line, machine, measure, opened, render, write
+from measuring import command_line, configurations, measure_parts, opened, render, write
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from pessimal import Budget, PessimisticSearchCV, near_optimal_set
-from pessimal.environment import measured_version
 from pessimal.model_selection import Range
 from pessimal.near_optimal import Linear
 from pessimal.near_optimal.retrained.ascent import Fit
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
-from pessimal.reproduction import Row, Store, Study
+from pessimal.reproduction import Row
 from pessimal.reproduction.tables import TABLES
 
 PAGE = "search"
@@ -296,7 +295,7 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
         }
         few |= {"n_folds": [2], "data": ["cancer"]}
         grid = {name: few.get(name, list(of)[:2]) for name, of in grid.items()}
-    return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+    return configurations(grid)
 
 
 def wide_factors(quick: bool) -> tuple[Mapping[str, Any], ...]:
@@ -319,14 +318,8 @@ def wide_factors(quick: bool) -> tuple[Mapping[str, Any], ...]:
     )
 
 
-def write_page(store: Store, docs: Path) -> None:
-    """Write the page; a part without rows is left out."""
-    found = {name: store.frame(name) for name in MEASURE if name in store.studies()}
-    write(docs, PAGE, text(found, machine(store, next(iter(found)))))
-
-
 def text(found: Mapping[str, pd.DataFrame], measured: Mapping[str, Any]) -> str:
-    """Return the page in Markdown."""
+    """Return the page in Markdown; a part without rows is left out."""
     parts: dict[str, Any] = dict.fromkeys(("ranges", "wide", "refits", "seconds"))
     if "search_ranges" in found:
         rows = found["search_ranges"]
@@ -360,14 +353,9 @@ def text(found: Mapping[str, pd.DataFrame], measured: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_line(__doc__, f"results/{PAGE}")
-    parser.add_argument("--parts", nargs="+", choices=MEASURE, default=list(MEASURE))
-    options = parser.parse_args(arguments)
+    options = command_line(__doc__, f"results/{PAGE}", MEASURE).parse_args(arguments)
     with opened(options) as (store, docs):
-        for part in () if options.report else options.parts:
-            asked = factors(part, options.quick)
-            measure(Study(part, asked, MEASURE[part], measured_version), store, COMMAND)
-        write_page(store, docs)
+        write(docs, PAGE, text(*measure_parts(options, store, factors, MEASURE, COMMAND)))
 
 
 if __name__ == "__main__":

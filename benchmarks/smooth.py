@@ -15,19 +15,16 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import smooth_logistic
 import smooth_ridge
-from measuring import command_line, machine, measure, opened, render, write
+from measuring import command_line, configurations, measure_parts, opened, render, write
 from smooth_ridge import too_large
 
-from pessimal.environment import measured_version
-from pessimal.reproduction import Row, Store, Study
+from pessimal.reproduction import Row
 from pessimal.reproduction.tables import TABLES
 
 PAGE = "smooth"
@@ -63,8 +60,7 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
     if quick:
         few = {"n_rows": [2000], "n_columns": [3], "n_val": [200], "chunk": [500]}
         grid = {name: few.get(name, list(of)[:1]) for name, of in grid.items()}
-    every = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    return tuple(at for at in every if not _skipped(part, at))
+    return tuple(at for at in configurations(grid) if not _skipped(part, at))
 
 
 def _skipped(part: str, at: Mapping[str, Any]) -> bool:
@@ -78,14 +74,8 @@ def _skipped(part: str, at: Mapping[str, Any]) -> bool:
     return reason is not None
 
 
-def write_page(store: Store, docs: Path) -> None:
-    """Write the page; a part without rows is left out."""
-    found = {name: store.frame(name) for name in SECTIONS if name in store.studies()}
-    write(docs, PAGE, text(found, machine(store, next(iter(found)))))
-
-
 def text(found: Mapping[str, pd.DataFrame], measured: Mapping[str, Any]) -> str:
-    """Return the page in Markdown."""
+    """Return the page in Markdown; a part without rows is left out."""
     parts = {
         name: section(found[name]) if len(found.get(name, ())) else None
         for name, section in SECTIONS.items()
@@ -175,18 +165,13 @@ SECTIONS: dict[str, Callable[[pd.DataFrame], dict[str, Any]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_line(__doc__, f"results/{PAGE}")
-    parser.add_argument("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser = command_line(__doc__, f"results/{PAGE}", SECTIONS)
     parser.add_argument("--jobs", type=int, default=1, help="processes for the many small cases")
     options = parser.parse_args(arguments)
     with opened(options) as (store, docs):
-        for part in () if options.report else options.parts:
-            asked = factors(part, options.quick)
-            # Every part has a process of its own, so that peaks of memory are not another's.
-            study = Study(part, asked, MEASURE[part], measured_version)
-            jobs = options.jobs if part in ("ridge_problems", "logistic_tables") else 1
-            measure(study, store, COMMAND, jobs=jobs)
-        write_page(store, docs)
+        # Every part has a process of its own, so that peaks of memory are not another's.
+        small = ("ridge_problems", "logistic_tables")
+        write(docs, PAGE, text(*measure_parts(options, store, factors, MEASURE, COMMAND, small)))
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from measuring import timed
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
-from smooth_ridge import REPEATS, Found, bounds, timed
+from smooth_ridge import REPEATS, Found, bounds
 
 from pessimal import near_optimal_set
 from pessimal.errors import SolverError

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import cvxpy as cp
 import dask.array as da
 import numpy as np
+from measuring import memory, timed
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import brentq
 from sklearn.linear_model import Ridge
@@ -27,8 +27,6 @@ from pessimal.near_optimal.base import Extreme
 from pessimal.problem import Matrix, Vector
 
 Found = list[dict[str, Any]]
-P = ParamSpec("P")
-T = TypeVar("T")
 
 PLAIN, HARD, NEARLY_HARD, WIDE, COLLINEAR, WEIGHTED, UNITS, FAR = KINDS = (
     "plain",
@@ -212,7 +210,7 @@ def lazy(at: Mapping[str, Any]) -> Found:
     random: Any = da.random  # which has no types
     rng, p = random.default_rng(at["seed"]), at["n_columns"]
     weights = np.random.default_rng(at["seed"]).standard_normal(p)
-    before = _peak_megabytes()
+    before = memory("VmHWM")
 
     def made(n: int) -> tuple[Any, Any]:
         X = rng.standard_normal((n, p), chunks=(at["chunk"], p))
@@ -222,8 +220,8 @@ def lazy(at: Mapping[str, Any]) -> Found:
     started = time.perf_counter()
     worst, seconds = timed(_worst, Ridge(), training, validation)
     clock = time.perf_counter() - started
-    memory = {"before_megabytes": before, "peak_megabytes": _peak_megabytes()}
-    return [{"seconds": seconds, "clock": clock, **memory, **bounds(worst)}]
+    peaks = {"before_megabytes": before, "peak_megabytes": memory("VmHWM")}
+    return [{"seconds": seconds, "clock": clock, **peaks, **bounds(worst)}]
 
 
 def _worst(estimator: Ridge, training: tuple[Any, Any], validation: tuple[Any, Any]) -> Extreme:
@@ -235,13 +233,6 @@ def bounds(worst: Extreme) -> dict[str, Any]:
     return {"value": worst.value, "upper_bound": worst.upper_bound, "proved": worst.proved}
 
 
-def timed(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> tuple[T, float]:
-    """Return the answer of a function and its CPU seconds, which other processes do not change."""
-    started = time.process_time()
-    answer = function(*arguments, **options)
-    return answer, time.process_time() - started
-
-
 def too_large(at: Mapping[str, Any]) -> str | None:
     """Say why a configuration does not fit into memory, if it does not: the rows, three times."""
     needed = 3 * 8 * at["n_rows"] * at["n_columns"] / 2**30
@@ -249,10 +240,3 @@ def too_large(at: Mapping[str, Any]) -> str | None:
     if needed <= 0.8 * present:
         return None
     return f"needs {needed:.1f} GB of memory, and this machine has {present:.1f}"
-
-
-def _peak_megabytes() -> float:
-    """Return the largest memory that this process has used (Linux)."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
-    return float(kilobytes) / 1024.0

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from judging import FAILED, LIMIT, NOT_PROVED, OURS, TOO_LARGE, judge, losses, summarise
 from matplotlib.figure import Figure
-from measuring import machine, render, write
+from measuring import COLOURS, legend_below, machine, panels, render, write
 
 from pessimal.reproduction import Store
 
@@ -22,9 +22,6 @@ _SUITES = {
     "large": "More rows: |T| = |V| = 30, 50, 100",
     "wide": "More features: 20, 50, 100, with |T| = |V| = 50",
 }
-
-# Colours that the colour-blind tell apart (Okabe and Ito).
-_COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 
 
 def write_page(store: Store, rows: pd.DataFrame, docs: Path) -> None:
@@ -98,16 +95,11 @@ def _overheads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def profile(judged: pd.DataFrame) -> Figure:
-    """Draw the share of instances proved within a given time, over those that every solver ran on.
-
-    One panel a view.
-    """
-    figure = Figure(figsize=(9.0, 3.2), layout="constrained")
-    figure.set_label("solvers")
+    """Draw by view the share of instances proved in a given time, of those every solver ran on."""
     views = list(judged.groupby(["view", "epsilon"]))
-    panels = figure.subplots(1, len(views), sharey=True, squeeze=False)[0]
-    colour = dict(zip(judged["solver"].cat.categories, _COLOURS, strict=False))
-    for panel, (view, rows) in zip(panels, views, strict=True):
+    figure, axes = panels("solvers", len(views), height=3.2, sharey=True)
+    colour = dict(zip(judged["solver"].cat.categories, COLOURS, strict=False))
+    for panel, (view, rows) in zip(axes, views, strict=True):
         names = rows["solver"].cat.remove_unused_categories().cat.categories
         common = rows[rows.groupby("key")["solver"].transform("size") == len(names)]
         count = common["key"].nunique()
@@ -125,13 +117,9 @@ def profile(judged: pd.DataFrame) -> Figure:
                 linewidth=2.2 if name == OURS else 1.2,
                 label=name,
             )
-        panel.set_xscale("log")
-        panel.set_ylim(0.0, 102.0)
+        panel.set(xscale="log", ylim=(0.0, 102.0), xlabel="CPU seconds, one thread")
         panel.set_title(f"{_view(*view)} ({count})", fontsize=9)
-        panel.set_xlabel("CPU seconds, one thread", fontsize=9)
-        panel.tick_params(labelsize=8)
         panel.grid(alpha=0.3)
-    panels[0].set_ylabel("instances proved, %", fontsize=9)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
+    axes[0].set_ylabel("instances proved, %")
+    legend_below(figure)
     return figure

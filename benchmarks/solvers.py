@@ -1,15 +1,9 @@
 """Compare the exact search with the paper's MILP on HiGHS, SCIP, Gurobi and CPLEX.
 
+    python benchmarks/solvers.py [--quick] [--suite grid] [--report]
+
 Rows are stored as they come, so a run that was stopped goes on where it was; the report is written
 from the stored rows.
-
-Examples
---------
-::
-
-    python benchmarks/solvers.py --quick
-    python benchmarks/solvers.py --suite grid
-    python benchmarks/solvers.py --report
 """
 
 from __future__ import annotations
@@ -29,10 +23,10 @@ from typing import Any
 
 import candidates
 import pandas as pd
-import solver_page
 from instances import SUITES, VIEWS, Instance, instances, quick
 from judging import CONFIGURATION, FAILED, OURS, table_of
 from measuring import PATHS, command_line, measure, opened
+from solver_page import START_UP, STUDY, write_page
 
 from pessimal.bilevel.backends import SOLVERS as BACKENDS
 from pessimal.bilevel.backends import find_backend
@@ -60,18 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with opened(options) as (store, docs):
         if not options.report:
             for name in set(options.solvers) - {OURS}:
-                find_backend(name)  # which raises where one is not installed
+                find_backend(name)  # which raises where one is not known or not installed
             os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
             _, asked = PATHS.parse_known_args(words)
             command = " ".join(["python", "benchmarks/solvers.py", *asked])
             run(list(tasks(options, stored_rows(store))), store, options.jobs, command)
-        solver_page.write_page(store, stored_rows(store), docs)
+        write_page(store, stored_rows(store), docs)
 
 
 def stored_rows(store: Store) -> pd.DataFrame:
     """Return the rows of all runs."""
-    known = solver_page.STUDY in store.studies()
-    return table_of(store.records(solver_page.STUDY, all_runs=True) if known else ())
+    return table_of(store.records(STUDY, all_runs=True) if STUDY in store.studies() else ())
 
 
 def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Task]:
@@ -95,17 +88,15 @@ def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Task]:
 
 def run(left: Sequence[Task], store: Store, jobs: int, command: str) -> None:
     """Solve the tasks, `jobs` at a time, each solver in processes of its own; keep failures too."""
-    views: tuple[Configuration, ...] = tuple(
-        {"view": v, "epsilon": epsilon} for v, epsilon in VIEWS
-    )
-    measure(Study(solver_page.START_UP, views, start_up, measured_version), store, command)
+    views: tuple[Configuration, ...] = tuple({"view": v, "epsilon": e} for v, e in VIEWS)
+    measure(Study(START_UP, views, start_up, measured_version), store, command)
     asked = tuple(
         {**asdict(instance), "solver": solver, "limit": limit} for instance, solver, limit in left
     )
-    study = Study(solver_page.STUDY, asked, candidates.run, measured_version)
+    study = Study(STUDY, asked, candidates.run, measured_version)
     rows = stored_rows(store)
     failed = rows.loc[rows["status"] == FAILED, CONFIGURATION].to_dict("records")
-    store.discard(study.name, measured_version(), failed)
+    store.discard(STUDY, measured_version(), failed)
     with ProcessesBySolver(jobs) as executor:
         result = measure(study, store, command, executor, jobs)
     for failure in result.failures:
@@ -168,30 +159,23 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = command_line(__doc__, "results")
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="grid")
-    add("--seeds", type=_integers, default=SEEDS, metavar="N,N,...")
-    add("--solvers", type=_solvers, default=SOLVERS, metavar="NAME,NAME,...")
+    add("--seeds", type=partial(_several, kind=int), default=SEEDS, metavar="N,N,...")
+    add("--solvers", type=_several, default=SOLVERS, metavar="NAME,NAME,...")
     add("--time-limit", type=float, default=TIME_LIMIT, metavar="SECONDS")
     limits = f"for single solvers (default {SOLVER_LIMITS})"
-    add("--solver-limit", type=_numbers, default={}, metavar="NAME=SECONDS,...", help=limits)
+    add("--solver-limit", type=_by_solver, default={}, metavar="NAME=SECONDS,...", help=limits)
     counts = f"only the first N seeds for single solvers (default {SOLVER_SEEDS})"
-    whole = partial(_numbers, kind=int)
+    whole = partial(_by_solver, kind=int)
     add("--solver-seeds", type=whole, default={}, metavar="NAME=N,...", help=counts)
     add("--jobs", type=int, default=1, help="instances at a time; more than 1 blurs the times")
     return parser.parse_args(words)
 
 
-def _integers(text: str) -> tuple[int, ...]:
-    return tuple(int(word) for word in text.split(","))
+def _several(text: str, kind: type = str) -> tuple[Any, ...]:
+    return tuple(kind(word) for word in text.split(","))
 
 
-def _solvers(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if set(names) - set(SOLVERS):
-        raise argparse.ArgumentTypeError(f"choose among {', '.join(SOLVERS)}")
-    return names
-
-
-def _numbers(text: str, kind: type = float) -> dict[str, Any]:
+def _by_solver(text: str, kind: type = float) -> dict[str, Any]:
     return {name: kind(value) for name, value in (word.split("=") for word in text.split(","))}
 
 

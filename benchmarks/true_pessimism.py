@@ -1,56 +1,49 @@
 """Tune against the exact worst case: how much it gains, what it costs, whether it generalises.
 
+    python benchmarks/true_pessimism.py [--quick] [--report]
+
 Four measurements, stored as they come, so that a run that was stopped goes on where it was; the
 page is written from the stored rows.
-
-Examples
---------
-::
-
-    python benchmarks/true_pessimism.py --quick
-    python benchmarks/true_pessimism.py
-    python benchmarks/true_pessimism.py --report
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pessimism
 from matplotlib.figure import Figure
-from measuring import command_line, machine, measure, opened, paired, render, write
+from measuring import (
+    COLOURS,
+    command_line,
+    legend_below,
+    measure_parts,
+    opened,
+    paired,
+    panels,
+    render,
+    write,
+)
 from pessimism import EACH, HIGHS, ONE, OPTIMISTIC, OURS, PAPER, PAPER_SVC, REFERENCE, TRUE
 
-from pessimal.environment import measured_version
-from pessimal.reproduction import Store, Study
 from pessimal.tolerances import AT_BREAKPOINT, OPTIMAL_GAP
 
 PAGE = "true_pessimism"
 COMMAND = "python benchmarks/true_pessimism.py"
 
-# Colours that the colour-blind tell apart (Okabe and Ito).
 _BARS = {
     OPTIMISTIC: ("the optimistic box", "#999999"),
-    PAPER: ("the paper's box", "#e69f00"),
-    ONE: ("ours, one limit for all", "#56b4e9"),
-    EACH: ("ours, one limit per feature", "#0072b2"),
+    PAPER: ("the paper's box", COLOURS[6]),
+    ONE: ("ours, one limit for all", COLOURS[5]),
+    EACH: ("ours, one limit per feature", COLOURS[1]),
 }
 _WIDTH = 0.2
 
 
-def write_page(store: Store, docs: Path) -> None:
-    """Write the page and its figure; a part without rows is left out."""
-    found = {name: store.frame(name) for name in SECTIONS if name in store.studies()}
-    page = text(found, machine(store, next(iter(found))))
-    write(docs, PAGE, page, bars(found["boxes"]) if "boxes" in found else None)
-
-
 def text(found: Mapping[str, pd.DataFrame], measured: Mapping[str, Any]) -> str:
-    """Return the page in Markdown."""
+    """Return the page in Markdown; a part without rows is left out."""
     parts = {
         name: part(found[name]) if len(found.get(name, ())) else None
         for name, part in SECTIONS.items()
@@ -123,12 +116,10 @@ def _often(gaps: pd.Series, size: Callable[[pd.Series], str]) -> str:
 
 
 def bars(rows: pd.DataFrame) -> Figure:
-    """Draw mean exact worst cases by budget: a panel a data set, a bar a method, its bound."""
-    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
-    figure.set_label(PAGE)
-    panels = list(rows.assign(budget=_budget(rows)).groupby("data", sort=False))
-    for number, (data, part) in enumerate(panels, 1):
-        axes = figure.add_subplot(1, len(panels), number)
+    """Draw mean exact worst cases by budget: a panel per data set, a bar per method, its bound."""
+    parts = list(rows.assign(budget=_budget(rows)).groupby("data", sort=False))
+    figure, every = panels(PAGE, len(parts), height=3.4)
+    for axes, (data, part) in zip(every, parts, strict=True):
         means = part.groupby(["method", "budget"], sort=False)[["value", "lower_bound"]].mean()
         budgets = list(dict.fromkeys(part["budget"]))
         for place, (method, (label, colour)) in enumerate(_BARS.items()):
@@ -137,12 +128,10 @@ def bars(rows: pd.DataFrame) -> Figure:
         bounds = means["lower_bound"][EACH][budgets]
         axes.plot(at, bounds, "k_", markersize=9, label="its lower bound")
         axes.set_xticks(range(len(budgets)), [name.replace(", ", "\n") for name in budgets])
-        axes.tick_params(labelsize=8)
         axes.set_title(str(data), fontsize=9)
-        axes.set_ylabel("mean exact worst case", fontsize=9)
+        axes.set_ylabel("mean exact worst case")
         axes.grid(axis="y", alpha=0.3)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
+    legend_below(figure)
     return figure
 
 
@@ -217,15 +206,12 @@ SECTIONS = {"boxes": boxes, "accuracy": accuracy, "reach": reach, "jumps": jumps
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_line(__doc__, f"results/{PAGE}")
-    parser.add_argument("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS))
-    options = parser.parse_args(arguments)
+    options = command_line(__doc__, f"results/{PAGE}", SECTIONS).parse_args(arguments)
+    measures = {part: getattr(pessimism, part) for part in SECTIONS}
     with opened(options) as (store, docs):
-        for part in () if options.report else options.parts:
-            asked = pessimism.factors(part, options.quick)
-            study = Study(part, asked, getattr(pessimism, part), measured_version)
-            measure(study, store, COMMAND)
-        write_page(store, docs)
+        found, measured = measure_parts(options, store, pessimism.factors, measures, COMMAND)
+        figure = bars(found["boxes"]) if "boxes" in found else None
+        write(docs, PAGE, text(found, measured), figure)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ Scheme = Literal["light", "dark"]
 
 CHROMIUM = shutil.which("chromium")
 PHONE, DESK = 390, 1280
-_PATIENCE = 120.0  # seconds without a word from the browser
+_TIMEOUT = 120.0  # seconds without a word from the browser
 
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None,
@@ -90,6 +90,13 @@ class Tab:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def press(self, key: str, code: int) -> None:
+        """Press and release a key, by its name and the number that Windows has for it."""
+        named = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **named, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **named)
+
     def picture(self) -> np.ndarray:
         """Return the whole page as an array of colours."""
         size = self.send("Page.getLayoutMetrics")["cssContentSize"]
@@ -127,7 +134,7 @@ def chromium(folder: Path) -> Iterator[Tab]:
     """Run Chromium, with everything it writes in a folder."""
     assert CHROMIUM is not None
     ours, theirs = socket.socketpair()
-    ours.settimeout(_PATIENCE)
+    ours.settimeout(_TIMEOUT)
     command = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
     folders = ("--remote-debugging-pipe", f"--user-data-dir={folder / 'profile'}")
     with ours, theirs:

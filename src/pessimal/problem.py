@@ -310,7 +310,7 @@ def feature_vector(name: str, value: ArrayLike, n_features: int) -> Vector:
 
 
 def feature_rows(name: str, value: ArrayLike, n_features: int) -> Matrix:
-    """Read a table of finite numbers with one column a feature."""
+    """Read a table of finite numbers with one column per feature."""
     values = _matrix(name, value)
     if values.shape[1] != n_features:
         raise InvalidInputError(
@@ -359,7 +359,9 @@ def _matrix(name: str, value: ArrayLike) -> Matrix:
 def _labels(name: str, value: ArrayLike, n_rows: int) -> Vector:
     values = _floats(name, value)
     if values.shape != (n_rows,):
-        raise InvalidInputError(f"{name} has shape {values.shape}; pass {n_rows} labels, one a row")
+        raise InvalidInputError(
+            f"{name} has shape {values.shape}; pass {n_rows} labels, one per row"
+        )
     wrong = ~np.isin(values, (-1.0, 1.0))
     if wrong.any():
         raise InvalidInputError(
@@ -374,7 +376,7 @@ def _weights(name: str, value: ArrayLike | None, n_rows: int) -> Vector:
     values = _floats(name, value)
     if values.shape != (n_rows,):
         raise InvalidInputError(
-            f"{name} has shape {values.shape}; pass {n_rows} weights, one a row"
+            f"{name} has shape {values.shape}; pass {n_rows} weights, one per row"
         )
     _require_finite(name, values)
     if (values < 0.0).any() or not values.sum() > 0.0:

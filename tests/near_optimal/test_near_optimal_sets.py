@@ -12,13 +12,17 @@ from clocks import LeapingClock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import brute_force_worst_case, in_near_optimal_set
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from strategies import boxes, budgets, problems
 
 from pessimal import Budget, PessimisticSVC, TuningProblem
 from pessimal.auditing.extremes import Extremes
 from pessimal.errors import InvalidInputError
 from pessimal.limits import NEVER, Deadline
-from pessimal.losses import HINGE, find_loss
+from pessimal.losses import HINGE, Loss
 from pessimal.near_optimal import (
     BoxSet,
     Extreme,
@@ -65,31 +69,27 @@ class Listed(NearOptimalSet):
     def contains(self, model: Linear) -> bool:
         return model in self.models and self.train_loss(model) <= self.limit
 
-    def with_budget(self, budget: Budget) -> Self:
-        return type(self)(self.models, self.X, self.y, budget)
-
-    def judged(self, X: Any, y: Any, loss: Any) -> list[Extreme]:
-        judge = find_loss(loss or HINGE)
+    def judged(self, X: Any, y: Any, loss: Loss) -> list[Extreme]:
         values = [
-            (float(judge.value(y * model.decision_function(X)).mean()), model)
+            (float(loss.value(y * model.decision_function(X)).mean()), model)
             for model in self.sample(len(self.models))
         ]
         return [Extreme(value, value, value, model) for value, model in values]
 
-    def worst(
-        self, X: Any, y: Any, loss: Any = None, *, time_limit: Any = None, node_limit: Any = None
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> Extreme:
         return max(self.judged(X, y, loss), key=attrgetter("value"))
 
-    def best(self, X: Any, y: Any, loss: Any = None, *, time_limit: Any = None) -> Extreme:
+    def _best(self, X: Any, y: Any, loss: Loss, deadline: Deadline) -> Extreme:
         return min(self.judged(X, y, loss), key=attrgetter("value"))
 
-    def score_range(self, X: Any, *, time_limit: Any = None) -> ScoreRange:
+    def _score_range(self, X: Any, deadline: Deadline) -> ScoreRange:
         members = [model for model in self.models if self.contains(model)]
         scores = np.array([model.decision_function(X) for model in members])
         return ScoreRange(scores.min(0), scores.max(0), np.ones(len(X), np.bool_), members)
 
-    def sample(self, n: int, random_state: Any = None, *, time_limit: Any = None) -> list[Linear]:
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Linear]:
         return [model for model in self.models if self.contains(model)][:n]
 
 
@@ -179,3 +179,16 @@ def test_a_tuned_estimator_has_its_set_in_the_units_of_its_features() -> None:
 def test_an_estimator_without_a_kind_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="estimator is a dict, for which no kind"):
         near_optimal_set({}, [[0.0]], [1])
+
+
+def test_every_kind_refuses_a_node_limit_that_is_no_positive_whole_number() -> None:
+    problem = random_problem(2)
+    X, y = problem.X_train, problem.y_train
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    for members in (
+        BoxSet(problem, np.ones(3), Budget(0.1)),
+        near_optimal_set(pipeline, X, y, epsilon=0.1),
+        near_optimal_set(DecisionTreeClassifier(max_depth=1), X, y, epsilon=0.1),
+    ):
+        with pytest.raises(InvalidInputError, match="node_limit is 0; pass a positive"):
+            members.worst(X, y, node_limit=0)

@@ -18,7 +18,7 @@ from typing import Never
 
 import pytest
 from rich.console import Console
-from toy_studies import FOLDER, PATIENCE, contents, times_computed, toy_study
+from toy_studies import FOLDER, TIMEOUT, contents, times_computed, toy_study
 
 from pessimal.errors import InvalidInputError, PessimalError, StorageError
 from pessimal.reproduction import (
@@ -73,7 +73,7 @@ def start(script: Path, path: Path) -> subprocess.Popen[str]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -216,7 +216,7 @@ def test_ctrl_c_keeps_what_has_finished_and_waits_for_nobody(tmp_path: Path, mar
     wait_until(lambda: {7, 11} <= times_computed(marks).keys())
     wait_until(lambda: n_stored(path) == 10)
     os.killpg(process.pid, signal.SIGINT)
-    error = process.communicate(timeout=PATIENCE)[1]
+    error = process.communicate(timeout=TIMEOUT)[1]
     assert error.strip().endswith("KeyboardInterrupt")
     assert n_stored(path) == 10
     wait_until(lambda: group_is_gone(process.pid))

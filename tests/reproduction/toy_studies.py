@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 from pessimal.reproduction import Configuration, Row, Study
 
 FOLDER = "TOY_STUDY_FOLDER"
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds until a test gives up; nothing is measured by it."""
 
 
@@ -62,7 +62,7 @@ def compute(configuration: Configuration) -> list[Row]:
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.02)

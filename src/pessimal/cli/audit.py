@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,7 @@ def audit(
     data: options.Data,
     target: options.Target = None,
     model: Annotated[
-        Literal["logistic", "linear-svc", "ridge", "forest", "boosting", "svc-box"] | None,
+        options.Model | None,
         typer.Option(
             help="What to fit to the training rows and audit; svc-box: all models of --box.",
             show_default="logistic; svc-box with --box",
@@ -39,13 +39,10 @@ def audit(
     ] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0.0,
-            callback=options.number,
-            show_default="0.05, and 0 with --box",
-            help="A model trains well when its training objective is at most (1 + epsilon) times "
-            "the least, plus delta.",
+        options.tolerance(
+            "A model trains well when its training objective is at most (1 + epsilon) times the "
+            "least, plus delta.",
+            default="0.05, and 0 with --box",
         ),
     ] = None,
     delta: options.Delta = 0.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -22,6 +22,13 @@ def positive(value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value > 0.0):
         raise typer.BadParameter(f"{value} is not a positive number.")
     return value
+
+
+def tolerance(words: str, default: bool | str = True) -> Any:
+    """Return an option that is a number from 0 on; `default` says what it is if not given."""
+    return typer.Option(
+        metavar="NUMBER", min=0.0, callback=number, show_default=default, help=words
+    )
 
 
 Data: TypeAlias = Annotated[
@@ -55,23 +62,17 @@ ClassWeight: TypeAlias = Annotated[
         "that matters. Not for svc-box."
     ),
 ]
+Model: TypeAlias = Literal["logistic", "linear-svc", "ridge", "forest", "boosting", "svc-box"]
 Epsilon: TypeAlias = Annotated[
     float,
-    typer.Option(
-        metavar="NUMBER",
-        min=0.0,
-        callback=number,
-        help="A model trains well when its loss is at most (1 + epsilon) times the least, "
-        "plus delta.",
+    tolerance(
+        "A model trains well when its loss is at most (1 + epsilon) times the least, plus delta."
     ),
 ]
 Delta: TypeAlias = Annotated[
     float,
-    typer.Option(
-        metavar="NUMBER",
-        min=0.0,
-        callback=number,
-        help="See epsilon. Where the training rows can be fitted without loss, only delta counts.",
+    tolerance(
+        "See epsilon. Where the training rows can be fitted without loss, only delta counts."
     ),
 ]
 TimeLimit: TypeAlias = Annotated[

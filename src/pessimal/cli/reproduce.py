@@ -21,7 +21,7 @@ def reproduce(
     jobs: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Processes on this machine.", show_default="one a core"
+            metavar="N", min=1, help="Processes on this machine.", show_default="one per core"
         ),
     ] = None,
     cluster: Annotated[

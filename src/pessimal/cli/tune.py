@@ -22,7 +22,7 @@ def tune(
     data: options.Data,
     target: options.Target = None,
     model: Annotated[
-        Literal["logistic", "linear-svc", "ridge", "forest", "boosting", "svc-box"] | None,
+        options.Model | None,
         typer.Option(
             help="What to tune. svc-box is the paper's: limits on the weights of a linear SVM.",
             show_default="logistic; svc-box with --view, --inner or --groups",
@@ -53,24 +53,18 @@ def tune(
     ] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0.0,
-            callback=options.number,
-            show_default="0.05; svc-box: 0.2",
-            help="A model trains well when what training minimises is at most (1 + epsilon) times "
-            "the least, plus delta.",
+        options.tolerance(
+            "A model trains well when what training minimises is at most (1 + epsilon) times the "
+            "least, plus delta.",
+            default="0.05; svc-box: 0.2",
         ),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0.0,
-            callback=options.number,
-            show_default="0",
-            help="svc-box: see epsilon. Where the training rows can be fitted without loss, only "
-            "delta counts.",
+        options.tolerance(
+            "svc-box: see epsilon. Where the training rows can be fitted without loss, only delta "
+            "counts.",
+            default="0",
         ),
     ] = None,
     test_size: Annotated[

@@ -7,6 +7,7 @@ row of weight k is the same as k equal rows, and the order of rows does not matt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -160,7 +161,23 @@ def _apportion(copies: Vector, share: float) -> Vector:
     return whole
 
 
-def read_validation(validation: ArrayLike, n_rows: int) -> Mask:
+def given_validation(
+    n_rows: int, validation: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+) -> Mask | None:
+    """Return which rows validate, if `fit` is told which, and not by rows of their own."""
+    if (X_val is None) != (y_val is None):
+        given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+        raise InvalidInputError(f"{given} is given without {missing}; pass both or neither")
+    if sample_weight_val is not None and X_val is None:
+        raise InvalidInputError("sample_weight_val is given without X_val; pass both")
+    if validation is None:
+        return None
+    if X_val is not None:
+        raise InvalidInputError("validation and X_val are both given; pass one of them")
+    return _read_validation(validation, n_rows)
+
+
+def _read_validation(validation: ArrayLike, n_rows: int) -> Mask:
     """Return which rows validate, from a mask or from indices."""
     values = np.asarray(validation)
     chosen = np.zeros(n_rows, dtype=np.bool_)

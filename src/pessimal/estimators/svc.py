@@ -26,7 +26,7 @@ from pessimal.estimators.split import (
     distinct,
     divide,
     draw_validation,
-    read_validation,
+    given_validation,
 )
 from pessimal.limits import Callback, Progress
 from pessimal.problem import Mask, TuningProblem
@@ -95,7 +95,7 @@ class SplitClassifier(BoxClassifier):
         features, labels = self._training(X, y)
         weight = read_weights("sample_weight", sample_weight, features)
         n_rows = len(labels)
-        in_val = _given_validation(n_rows, validation, X_val, y_val, sample_weight_val)
+        in_val = given_validation(n_rows, validation, X_val, y_val, sample_weight_val)
         if X_val is not None:
             more = self._features(X_val)
             more_labels = read_labels("y_val", y_val)
@@ -406,21 +406,6 @@ def progress_lines(name: str) -> Callback:
         )
 
     return tell
-
-
-def _given_validation(
-    n_rows: int, validation: Any, X_val: Any, y_val: Any, sample_weight_val: Any
-) -> Mask | None:
-    if (X_val is None) != (y_val is None):
-        given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
-        raise InvalidInputError(f"{given} is given without {missing}; pass both or neither")
-    if sample_weight_val is not None and X_val is None:
-        raise InvalidInputError("sample_weight_val is given without X_val; pass both")
-    if validation is None:
-        return None
-    if X_val is not None:
-        raise InvalidInputError("validation and X_val are both given; pass one of them")
-    return read_validation(validation, n_rows)
 
 
 def _read_groups(groups: Any, names: NDArray[Any] | None) -> Any:

@@ -40,17 +40,17 @@ class Simplex(Dictionary):
         """Run to optimality, infeasibility, or a bound of `cutoff`; see `objective` and `row`."""
         if self.age > REFACTOR_AFTER:
             self.refactor()
-        patience = 30 + self.size // 2
-        status = self.iterate(cutoff, patience, False)
+        n_steps = 30 + self.size // 2
+        status = self.iterate(cutoff, n_steps, False)
         if status == STALLED and not self.watch.over:
             # Many ties: settle them with random costs, then go on from there without, even when
             # infeasible, for the row that proves it must be one of the final dictionary.
             self.perturb()
-            self.iterate(INF, 10 * patience, False)
+            self.iterate(INF, 10 * n_steps, False)
             self.unperturb()
-            status = self.iterate(cutoff, patience, False)
+            status = self.iterate(cutoff, n_steps, False)
         if status == STALLED and not self.watch.over:
-            status = self.iterate(cutoff, 10 * patience, True)
+            status = self.iterate(cutoff, 10 * n_steps, True)
         return status
 
     def perturb(self) -> None:

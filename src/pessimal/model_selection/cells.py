@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
 
 import numpy as np
 
 from pessimal.errors import InvalidInputError
 from pessimal.model_selection.evaluation import Evaluation
-from pessimal.model_selection.ranges import Losses, Range, middle, smooth_loss
+from pessimal.model_selection.grid import Branch
+from pessimal.model_selection.ranges import Losses, middle, smooth_loss
 
 MOST_VALUES = 200
 """Looked at, unless another limit is given."""
 
 FOR_BOUNDS = 0.25
 """Share of the gap that may be left between the best value's bound and what was found of it."""
-
-
-@dataclass(frozen=True)
-class Branch:
-    """A range of one parameter, with fixed values of others."""
-
-    name: str
-    values: Range
-    others: dict[str, Any]
-
-    def candidate(self, value: float) -> dict[str, Any]:
-        """Return the parameters at a value."""
-        return {**self.others, self.name: value}
 
 
 @dataclass(frozen=True, order=True)

@@ -10,7 +10,6 @@ prunes those that cannot beat it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -200,14 +199,3 @@ def trained_on(members: NearOptimalSet, task: WorstCase, X_test: Any, y_test: An
         members = members.inner
     assert isinstance(members, SmoothSet)
     return losses.test.value(members.u)
-
-
-def ranges_of(grid: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the parameter of a grid that has a range, if one has, and the others."""
-    names = [name for name, values in grid.items() if isinstance(values, Range)]
-    if len(names) > 1:
-        raise InvalidInputError(
-            f"param_grid has a Range for {' and for '.join(names)}; pass one, and lists for others"
-        )
-    others = {name: values for name, values in grid.items() if name not in names}
-    return (names[0] if names else None), others

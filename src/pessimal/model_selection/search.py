@@ -17,7 +17,7 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.model_selection._validation import (
     _insert_error_scores,
@@ -33,15 +33,15 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from pessimal.errors import InvalidInputError
 from pessimal.limits import Deadline
 from pessimal.losses import Loss
-from pessimal.model_selection.cells import MOST_VALUES, Branch, RangeSearch
+from pessimal.model_selection.cells import MOST_VALUES, RangeSearch
 from pessimal.model_selection.choice import choose
 from pessimal.model_selection.evaluation import Evaluation
 from pessimal.model_selection.folds import Folds, Worst
-from pessimal.model_selection.ranges import FIRST_VALUES, ranges_of
+from pessimal.model_selection.grid import Branch, read_grid
+from pessimal.model_selection.ranges import FIRST_VALUES
 from pessimal.model_selection.worst import WorstCase
 from pessimal.near_optimal.base import NearOptimalSet
-from pessimal.near_optimal.prediction import DISAGREE
-from pessimal.near_optimal.predictors import RangePredictor
+from pessimal.near_optimal.prediction import DISAGREE, RangePredictor
 from pessimal.problem import Budget
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         routed = self._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(cv.split(X, y, **routed.splitter.split))
-        listed, branches = self._listed(), self._branches()
+        listed, branches = self._candidates()
         if not (listed or branches) or not splits:
             raise InvalidInputError("param_grid or cv is empty, so no fits were performed")
         folds = Folds(
@@ -247,7 +247,7 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
             X,
             y,
             splits,
-            WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit),
+            self._worst_case(),
             _weights(self.estimator, routed.estimator.fit),
             self.error_score,
             # As a worst score it counts if that is on the scale of `scoring`.
@@ -337,8 +337,7 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         check_is_fitted(self)
         if not self.refit:
             raise InvalidInputError("refit is False, so no model was fitted to all rows; pass True")
-        task = WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit)
-        return task.members(self.best_estimator_, *self._refit_rows)
+        return self._worst_case().members(self.best_estimator_, *self._refit_rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean test score of each candidate against its worst score.
@@ -363,34 +362,17 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
             return ""
         return f"; of {n_splits} folds {self.n_splits_} were reached, by the first candidate alone"
 
-    def _grids(self) -> list[tuple[str | None, dict[str, Any]]]:
-        """Return for each grid the parameter that has a range, if one has, and the others."""
-        grids = [self.param_grid] if isinstance(self.param_grid, dict) else self.param_grid
-        split = [ranges_of(grid) for grid in grids]
-        if any(name for name, _ in split) and self.criterion != "worst":
+    def _candidates(self) -> tuple[list[dict[str, Any]], list[Branch]]:
+        listed, branches = read_grid(self.param_grid, self.n_iter, self.random_state)
+        if branches and self.criterion != "worst":
             raise InvalidInputError(
                 f"param_grid has a Range, and criterion is {self.criterion!r}; a range is searched "
                 "by what is proved, so pass criterion='worst' or a list of values"
             )
-        return split
+        return listed, branches
 
-    def _listed(self) -> list[dict[str, Any]]:
-        """Return the candidates that are named, or drawn."""
-        grids = self._grids()
-        if self.n_iter is None or any(name for name, _ in grids):
-            listed = [others for name, others in grids if name is None]
-            return list(ParameterGrid(listed)) if listed else []
-        return list(ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state))
-
-    def _branches(self) -> list[Branch]:
-        """Return the ranges, each with one choice of the other parameters."""
-        grids = [self.param_grid] if isinstance(self.param_grid, dict) else self.param_grid
-        return [
-            Branch(name, grid[name], fixed)
-            for (name, others), grid in zip(self._grids(), grids, strict=True)
-            if name is not None
-            for fixed in ParameterGrid(others)
-        ]
+    def _worst_case(self) -> WorstCase:
+        return WorstCase(Budget(self.epsilon, self.delta), self._loss(), self.node_limit)
 
     def _searched(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
-from pessimal.limits import Deadline, TimeLimit, is_number
-from pessimal.losses import Logistic, Loss
+from pessimal.limits import Deadline, TimeLimit, is_number, read_node_limit
+from pessimal.losses import Logistic, Loss, find_loss
 from pessimal.near_optimal.prediction import (
     Kind,
     PredictionRange,
@@ -159,8 +160,9 @@ class ScoreRange:
 class NearOptimalSet(ABC):
     """All models with a training loss of at most ``(1 + ε)·least + δ``.
 
-    A kind of set is a subclass. One that `accepts` an estimator is what `near_optimal_set` makes
-    of it; of several, the one defined last, and kinds of this package after all others.
+    A kind of set is a subclass, which answers `_worst`, `_best`, `_score_range` and `_sample`. One
+    that `accepts` an estimator is what `near_optimal_set` makes of it; of several, the one defined
+    last, and kinds of this package after all others.
 
     Attributes
     ----------
@@ -182,6 +184,8 @@ class NearOptimalSet(ABC):
     budget: Budget
     trained: Extreme
     loss: Loss
+    _of_budget: ClassVar[tuple[str, ...]] = ()
+    """Names of what is kept once it is known, and depends on the budget."""
 
     def __init_subclass__(cls) -> None:
         NearOptimalSet.kinds.append(cls)
@@ -217,11 +221,14 @@ class NearOptimalSet(ABC):
     def contains(self, model: Any) -> bool:
         """Return whether a model is a member, up to rounding."""
 
-    @abstractmethod
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
+        other = copy(self)
+        other.budget = read_budget(budget)
+        for known in self._of_budget:
+            other.__dict__.pop(known, None)
+        return other
 
-    @abstractmethod
     def worst(
         self,
         X: Any,
@@ -232,8 +239,9 @@ class NearOptimalSet(ABC):
         node_limit: int | None = None,
     ) -> Extreme:
         """Find the member of largest mean loss on points with the labels of training."""
+        judge, deadline = find_loss(loss or self.loss), Deadline.read(time_limit)
+        return self._worst(X, y, judge, deadline, read_node_limit(node_limit))
 
-    @abstractmethod
     def best(
         self,
         X: Any,
@@ -243,10 +251,11 @@ class NearOptimalSet(ABC):
         time_limit: TimeLimit = None,
     ) -> Extreme:
         """Find the member of least mean loss on points with the labels of training."""
+        return self._best(X, y, find_loss(loss or self.loss), Deadline.read(time_limit))
 
-    @abstractmethod
     def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Bound the scores that members give to rows; when time is up, coarsely."""
+        return self._score_range(X, Deadline.read(time_limit))
 
     def rough_score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Bound the scores of many rows quickly: no member passes, but none need attain them."""
@@ -260,11 +269,12 @@ class NearOptimalSet(ABC):
         """
         del X, y, time_limit
 
-    @abstractmethod
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
     ) -> list[Any]:
         """Return members, spread out; when time is up fewer, but one."""
+        rng = np.random.default_rng(random_state)
+        return self._sample(read_size(n), rng, Deadline.read(time_limit))
 
     def predict_range(
         self, X: Any, kind: Kind = "score", *, time_limit: TimeLimit = None
@@ -299,6 +309,26 @@ class NearOptimalSet(ABC):
         if not (len(rows) and self.classes):
             return coarse
         return coarse.updated(rows, self._said(rows_of(X, rows), "score", deadline, deadline))
+
+    # What a kind of set answers; the arguments have been read.
+
+    @abstractmethod
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, deadline: Deadline, node_limit: int | None
+    ) -> Extreme:
+        """Find a member of large mean loss, and an upper bound."""
+
+    @abstractmethod
+    def _best(self, X: Any, y: Any, loss: Loss, deadline: Deadline) -> Extreme:
+        """Find a member of small mean loss, and a lower bound."""
+
+    @abstractmethod
+    def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
+        """Bound scores, and name the members met."""
+
+    @abstractmethod
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Any]:
+        """Return at most n members, and one whatever the time."""
 
     def _said(self, X: Any, kind: Kind, ranging: Deadline, sampling: Deadline) -> PredictionRange:
         """Bound scores by one deadline, and ask members that are sampled by another."""

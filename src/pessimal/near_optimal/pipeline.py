@@ -5,15 +5,15 @@ What the earlier steps learnt from the training rows is kept; members differ in 
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from pessimal.limits import TimeLimit
+from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Loss
 from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange, near_optimal_set
 from pessimal.near_optimal.prediction import Kind, PredictionRange
@@ -91,39 +91,24 @@ class PipelineSet(NearOptimalSet):
 
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, without training again."""
-        other = copy(self)
-        other.budget, other.inner = budget, self.inner.with_budget(budget)
+        other = super().with_budget(budget)
+        other.inner = self.inner.with_budget(budget)
         return other
 
-    def worst(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-        node_limit: int | None = None,
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> Extreme:
         """Find a member of large mean loss."""
         rows = self.steps.transform(X)
-        return self._piped(
-            self.inner.worst(rows, y, loss, time_limit=time_limit, node_limit=node_limit)
-        )
+        return self._piped(self.inner._worst(rows, y, loss, deadline, node_limit))
 
-    def best(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-    ) -> Extreme:
+    def _best(self, X: Any, y: Any, loss: Loss, deadline: Deadline) -> Extreme:
         """Find a member of small mean loss."""
-        return self._piped(self.inner.best(self.steps.transform(X), y, loss, time_limit=time_limit))
+        return self._piped(self.inner._best(self.steps.transform(X), y, loss, deadline))
 
-    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+    def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
         """Bound the scores that members give to rows."""
-        found = self.inner.score_range(self.steps.transform(X), time_limit=time_limit)
+        found = self.inner._score_range(self.steps.transform(X), deadline)
         return replace(found, models=[Piped(self.steps, model) for model in found.models])
 
     def predict_range(
@@ -136,12 +121,9 @@ class PipelineSet(NearOptimalSet):
         """Tell where members all say the same class."""
         return self.inner.agreement(self.steps.transform(X), time_limit=time_limit)
 
-    def sample(
-        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
-    ) -> list[Piped]:
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Piped]:
         """Return members, spread out."""
-        models = self.inner.sample(n, random_state, time_limit=time_limit)
-        return [Piped(self.steps, model) for model in models]
+        return [Piped(self.steps, model) for model in self.inner._sample(n, rng, deadline)]
 
     def _piped(self, extreme: Extreme) -> Extreme:
         return replace(extreme, model=Piped(self.steps, extreme.model))

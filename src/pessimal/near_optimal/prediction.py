@@ -7,9 +7,10 @@ on both sides, they disagree; else it is not known.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,12 @@ from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import InvalidInputError
+from pessimal.limits import TimeLimit
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import STRICT
+
+if TYPE_CHECKING:
+    from pessimal.near_optimal.base import NearOptimalSet
 
 Kind: TypeAlias = Literal["score", "probability"]
 """What is said of a row: a score, or the probability of the positive class."""
@@ -129,3 +134,42 @@ def batched(X: Any, size: int, ask: Callable[[Any], PredictionRange]) -> Predict
 def rows_of(X: Any, rows: Any) -> Any:
     """Return some rows of a table of any kind."""
     return _safe_indexing(X, rows)
+
+
+class RangePredictor:
+    """Mixin of estimators that keep the rows they were fitted to."""
+
+    @abstractmethod
+    def near_optimal_set(self) -> NearOptimalSet:
+        """Return all models that train about as well as this one, on all rows of `fit`."""
+
+    def predict_range(
+        self, X: Any, kind: Kind = "score", *, time_limit: TimeLimit = None
+    ) -> PredictionRange:
+        """Bound what models that train as well say of new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, p)
+        kind : {"score", "probability"}, default="score"
+            The probability is that of the positive class, for models that have one.
+        time_limit : float, optional
+            Seconds after which bounds are coarse, and agreement may not be known.
+
+        Returns
+        -------
+        PredictionRange
+            ``low`` and ``high``, which no model of `near_optimal_set` passes, and ``agreement``.
+        """
+        return self.near_optimal_set().predict_range(X, kind, time_limit=time_limit)
+
+    def _abstaining(self, labels: NDArray[Any], X: Any, abstain_label: Any) -> NDArray[Any]:
+        """Return labels as objects, with one of its own where models may disagree."""
+        members = self.near_optimal_set()
+        if not members.classes:
+            raise InvalidInputError(
+                "abstain is True, and a regressor has no classes to disagree on; see predict_range"
+            )
+        labels = labels.astype(object)
+        labels[~members.agreement(X).answered] = abstain_label
+        return labels

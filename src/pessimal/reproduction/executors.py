@@ -36,7 +36,7 @@ class Workers:
 
 @contextmanager
 def open_workers(jobs: int | None = None, cluster: str | None = None) -> Iterator[Workers]:
-    """Open processes on this machine, by default one a core, or the Dask cluster at an address.
+    """Open processes on this machine, by default one per core, or the Dask cluster at an address.
 
     A cluster's workers want one thread each, ``dask worker --nthreads 1``: configurations compute,
     they do not wait.

@@ -64,7 +64,7 @@ def reproduce(
     quick : bool, default=False
         Run the small version of each study.
     jobs : int, optional
-        Processes on this machine; by default one a core.
+        Processes on this machine; by default one per core.
     cluster : str, optional
         Address of a Dask scheduler, ``tcp://host:port``, instead of processes on this machine.
     options : mapping, optional

@@ -344,7 +344,7 @@ def show_progress(console: Console | None = None) -> Iterator[Progress]:
 
 
 def _lines(console: Console) -> Progress:
-    """At most so many lines a study, and one whenever a configuration has failed."""
+    """At most so many lines per study, and one whenever a configuration has failed."""
     last: dict[str, tuple[int, int]] = {}
 
     def tell(tally: Tally) -> None:

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from pessimal import near_optimal_set
 from pessimal.losses import Logistic, SquaredHinge
-from pessimal.near_optimal.smooth.counting import count_above
+from pessimal.near_optimal.smooth.judged import count_above
 from pessimal.near_optimal.smooth.objective import MeanLoss
 from pessimal.near_optimal.smooth.quadratic import Quadratic
 from pessimal.near_optimal.smooth.ranges import inside

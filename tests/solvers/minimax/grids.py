@@ -42,7 +42,7 @@ def enumerated_worst_case(problem: TuningProblem, box: Vector, budget: Budget) -
 def worst_cases_on_grid(
     problem: TuningProblem, budget: Budget, groups: GroupsSpec, n: int
 ) -> Vector:
-    """Worst cases of `n` limits a group, evenly spaced, ends included."""
+    """Worst cases of `n` limits per group, evenly spaced, ends included."""
     in_groups = groups_of(problem, groups)
     ends = zip(in_groups.lower, in_groups.upper, strict=True)
     axes = [np.linspace(low, high, n) for low, high in ends]

@@ -1,4 +1,4 @@
-"""One limit a feature starts from the boxes of both views: it is no worse, and has their bounds."""
+"""One limit per feature starts from the boxes of both views: no worse, and with their bounds."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ score range are linear programs; the other extremes are found by branch and boun
 from __future__ import annotations
 
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -20,16 +19,9 @@ from scipy.sparse import csr_array, hstack
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, signs
 from pessimal.limits import NEVER, Deadline, TimeLimit
-from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, ZeroOne, find_loss
+from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, ZeroOne
 from pessimal.lp.highs import WarmProgram
-from pessimal.near_optimal.base import (
-    Extreme,
-    Linear,
-    NearOptimalSet,
-    ScoreRange,
-    read_budget,
-    read_size,
-)
+from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
 from pessimal.near_optimal.polyhedral.directions import DirectionSearch
@@ -94,6 +86,9 @@ class BoxSet(NearOptimalSet):
 
     loss = HINGE
     classes: Classes = (-1.0, 1.0)
+    _warm: BoxModels | None = None
+    _cells: Cells | None = None
+    _of_budget = ("training_limit", "models", "_ranges", "_warm", "_cells")
 
     def __init__(
         self,
@@ -105,8 +100,6 @@ class BoxSet(NearOptimalSet):
         trained: Extreme | None = None,
     ) -> None:
         self.problem, self.box, self.budget = problem, box, budget
-        self._warm: BoxModels | None = None
-        self._cells: Cells | None = None
         self.finished = True
         if trained is None:
             self._warm = BoxModels(problem, box)  # another budget has its own
@@ -176,43 +169,23 @@ class BoxSet(NearOptimalSet):
         in_box = bool((np.abs(model.coef) <= self.box).all())
         return in_box and self.train_loss(model) <= self.training_limit + slack
 
-    def with_budget(self, budget: Budget) -> Self:
-        """Return the set of another budget, without training again."""
-        other = copy(self)
-        other.budget, other._warm, other._cells = read_budget(budget), None, None
-        for known in ("training_limit", "models", "_ranges"):
-            other.__dict__.pop(known, None)
-        return other
-
-    def worst(
-        self,
-        X: Any,
-        y: Any,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-        node_limit: int | None = None,
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> Extreme:
         """Find the member of largest mean loss, which may have one breakpoint."""
-        deadline = Deadline.read(time_limit)
-        return self.worst_on(self._judging(X, y), find_loss(loss or HINGE), deadline, node_limit)
+        return self.worst_on(self._judging(X, y), loss, deadline, node_limit)
 
-    def best(
-        self,
-        X: Any,
-        y: Any,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-    ) -> Extreme:
+    def _best(self, X: Any, y: Any, loss: Loss, deadline: Deadline) -> Extreme:
         """Find the member of least mean loss: hinge, or one that counts."""
-        deadline = Deadline.read(time_limit)
-        return self.best_on(self._judging(X, y), find_loss(loss or HINGE), deadline)
+        return self.best_on(self._judging(X, y), loss, deadline)
 
-    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+    def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
         """Find the range of the score of each row: two linear programs each, solved once."""
-        deadline = Deadline.read(time_limit)
         points = feature_rows("X", X, self.problem.n_features)
+        if deadline.over and "_ranges" not in self.__dict__:
+            rows = margin_rows(points, np.ones(len(points)))
+            low, high = coarse_ranges(self.problem, self.box, self.training_limit, rows)
+            return ScoreRange(low, high, np.zeros(len(points), dtype=np.bool_), [])
         low, high, exact = self._ranges.find(points, deadline)
         ends = self._ranges.ends(points)
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
@@ -259,14 +232,10 @@ class BoxSet(NearOptimalSet):
         members = np.vstack([one, ends])
         return BoxEnclosure(shift, scale, directions[kept], low[kept], high[kept], members)
 
-    def sample(
-        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
-    ) -> list[Linear]:
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Linear]:
         """Return vertices in random directions; past the deadline fewer, or the trained model."""
-        deadline = Deadline.read(time_limit)
-        rng = np.random.default_rng(random_state)
         members: list[Linear] = []
-        while len(members) < read_size(n) and not deadline.over:
+        while len(members) < n and not deadline.over:
             u, _ = self.models.least(rng.standard_normal(len(self.box) + 1), deadline=deadline)
             if u is None:
                 break
@@ -429,7 +398,7 @@ class BoxSet(NearOptimalSet):
         """
         rows = margin_rows(problem.X_val, problem.y_val)
         rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
-        if not len(rows):
+        if not (len(rows) and deadline.affords(loading_seconds(self.problem))):
             return u
         n_columns = len(self.models.program.cost)
         others = csr_array((len(rows), n_columns - rows.shape[1]))

@@ -97,7 +97,7 @@ class Models(Simplex):
                 self.A[self.n_val + c, j] = 0.0
         self.refactor()
 
-    def charge(self, k: int, slope_left: float, slope_right: float, kink: float) -> None:
+    def set_cost(self, k: int, slope_left: float, slope_right: float, kink: float) -> None:
         """Let row `k` cost a function of one kink, 0 there; `reprice` makes it count."""
         self.slope_left[k] = slope_left
         self.slope_right[k] = slope_right
@@ -114,14 +114,14 @@ class Models(Simplex):
     def optimise_active_set(self, weight: Vector) -> int:
         """Make ``−Σ weight_k·(1 − margin_k)`` the cost and minimise it."""
         for k in range(self.n_val):
-            self.charge(self.q + k, weight[k], weight[k], 1.0)
+            self.set_cost(self.q + k, weight[k], weight[k], 1.0)
         self.reprice(False)
         return self.optimise(INF)
 
     def minimise(self, A: Matrix, row: int, sign: float) -> int:
         """Minimise ``sign·A[row]·u``: of a program none of whose rows has a cost."""
         for j in range(self.q):
-            self.charge(j, sign * A[row, j], sign * A[row, j], 0.0)
+            self.set_cost(j, sign * A[row, j], sign * A[row, j], 0.0)
         self.reprice(False)
         return self.optimise(INF)
 

@@ -2,11 +2,16 @@
 
 Where an estimator takes a row of weight 2 for two rows, weights are used. Where it does not, or
 takes none, rows are repeated: their numbers are the weights, rounded so that sums are kept.
+
+A fit that is begun cannot be cut short, so those that there were tell how long the next one takes.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,6 +32,10 @@ CHECKED_ROWS = 120
 SAME = 0.02
 """Differences of predictions, in units of their spread, that training to a tolerance may leave."""
 
+FIRST_WEIGHTED = 6.0
+"""Plain fits that the first one to weighted rows may take, with those that tell how weights are
+read: histogram boosting looks for the bins of weighted rows column by column, in far more time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Extra:
@@ -35,6 +44,38 @@ class Extra:
     X: Any
     y: Any
     weight: Vector
+
+
+@dataclass
+class Duration:
+    """How long fits to some rows take.
+
+    Attributes
+    ----------
+    plain : float
+        Seconds of a fit to the rows as they are.
+    rows : int
+    weighted : float or None
+        Seconds of the slowest fit to weighted rows, with none added; None before the first.
+    """
+
+    plain: float
+    rows: int
+    weighted: float | None = None
+
+    def expected(self, added: int = 0) -> float:
+        """Return the seconds that a refit with so many rows added is given."""
+        if self.weighted is None:
+            return self.plain * (FIRST_WEIGHTED + added / self.rows)
+        return max(self.plain, self.weighted) * (1.0 + added / self.rows)
+
+    @contextmanager
+    def refit(self, added: int = 0) -> Iterator[None]:
+        """Measure a refit to weighted rows."""
+        begun = time.perf_counter()
+        yield
+        took = (time.perf_counter() - begun) / (1.0 + added / self.rows)
+        self.weighted = max(took, self.weighted or 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -25,20 +24,13 @@ from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import LearntByHeartWarning
 from pessimal.limits import NEVER, Deadline, TimeLimit
-from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne, find_loss
-from pessimal.near_optimal.base import (
-    Extreme,
-    NearOptimalSet,
-    ScoreRange,
-    read_budget,
-    read_size,
-)
+from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne
+from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
-from pessimal.near_optimal.retrained.duration import Duration
 from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions, require_known
 from pessimal.near_optimal.retrained.pushing import Push
-from pessimal.near_optimal.retrained.refitting import Extra, Refitting
+from pessimal.near_optimal.retrained.refitting import Duration, Extra, Refitting
 from pessimal.problem import Budget, Vector
 
 REFITS = 60
@@ -176,18 +168,12 @@ class RetrainedSet(NearOptimalSet):
 
     def with_budget(self, budget: Budget) -> Self:
         """Return the set of another budget, with what was met so far."""
-        other = copy(self)
-        other.budget, other.met, other._mixed = read_budget(budget), list(self.met), 1.0
+        other = super().with_budget(budget)
+        other.met, other._mixed = list(self.met), 1.0
         return other
 
-    def worst(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-        node_limit: int | None = None,
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> Extreme:
         """Find a member of large mean loss by at most `node_limit` refits.
 
@@ -196,30 +182,20 @@ class RetrainedSet(NearOptimalSet):
         turn; the value is then the mean of both halves, each for the worst model that did not see
         it, or that of a member that saw neither if it is larger.
         """
-        judge = find_loss(loss or self.loss)
-        deadline = Deadline.read(time_limit)
         allowance = self._allowance(node_limit or REFITS, deadline, _num_samples(X))
-        value, model = self._extreme(X, self._labels(y), judge, 1.0, allowance)
-        ceiling = 1.0 if isinstance(judge, Step) else np.inf
+        value, model = self._extreme(X, self._labels(y), loss, 1.0, allowance)
+        ceiling = 1.0 if isinstance(loss, Step) else np.inf
         return Extreme(value, value, ceiling, model)
 
-    def best(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-    ) -> Extreme:
+    def _best(self, X: Any, y: Any, loss: Loss, deadline: Deadline) -> Extreme:
         """Find a member of small mean loss, by training on the rows as well."""
-        judge = find_loss(loss or self.loss)
-        allowance = self._allowance(REFITS, Deadline.read(time_limit), _num_samples(X))
-        value, model = self._extreme(X, self._labels(y), judge, -1.0, allowance)
+        allowance = self._allowance(REFITS, deadline, _num_samples(X))
+        value, model = self._extreme(X, self._labels(y), loss, -1.0, allowance)
         return Extreme(value, 0.0, value, model)
 
-    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+    def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
         """Return the members met, and no bounds: there are none."""
-        models = self.sample(SEEDS + BOOTSTRAPS, time_limit=time_limit)
+        models = self.sample(SEEDS + BOOTSTRAPS, time_limit=deadline)
         endless = np.full(_num_samples(X), np.inf)
         return ScoreRange(-endless, endless, np.zeros(len(endless), np.bool_), models)
 
@@ -249,13 +225,9 @@ class RetrainedSet(NearOptimalSet):
         """Tell where members met say different classes."""
         return self.predict_range(X, time_limit=time_limit)
 
-    def sample(
-        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
-    ) -> list[Any]:
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Any]:
         """Return members: refits from other seeds, on bootstrap weights as far as these go."""
-        deadline = Deadline.read(time_limit)
-        rng = np.random.default_rng(random_state)
-        members = self.members[: read_size(n)]
+        members = self.members[:n]
         while len(members) < n and deadline.affords(self.refit_seconds()):
             members.append(self._bootstrapped(rng, self._allowance(REFITS, deadline)))
         return members

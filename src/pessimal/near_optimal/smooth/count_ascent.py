@@ -2,7 +2,7 @@
 
 A count is flat almost everywhere and has no slope to follow. With each step rounded off to a
 logistic curve it has one, that of the rows near the threshold. Members are sought along it, first
-with wide curves, on which many rows pull, then with narrow ones, which are nearer to the count.
+with wide curves, to which many rows add, then with narrow ones, which are nearer to the count.
 Whatever the curves say, the member that is kept is the one with the largest count itself.
 """
 

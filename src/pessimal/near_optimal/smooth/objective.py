@@ -144,8 +144,8 @@ class Objective:
     def slope_along(self, u: Vector, direction: Vector) -> tuple[float, float]:
         """Return it and its slope in a direction."""
         value, slope = self.mean.slope_along(u, direction)
-        pull = self.penalty @ u
-        value, slope = value + 0.5 * float(u @ pull), slope + float(pull @ direction)
+        gradient = self.penalty @ u
+        value, slope = value + 0.5 * float(u @ gradient), slope + float(gradient @ direction)
         if self.absolute is None:
             return value, slope
         more = self.absolute.slope_along(u, direction)
@@ -173,8 +173,8 @@ class Objective:
 
     def penalty_at(self, u: Vector) -> Quadratic:
         """Return the penalty, as a quadratic around a model."""
-        pull = self.penalty @ u
-        return Quadratic(0.5 * float(u @ pull), pull, self.penalty)
+        gradient = self.penalty @ u
+        return Quadratic(0.5 * float(u @ gradient), gradient, self.penalty)
 
 
 def newton(function: Function, start: Vector) -> tuple[Vector, Quadratic]:

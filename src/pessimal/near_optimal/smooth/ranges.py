@@ -87,8 +87,8 @@ class Ellipsoids:
         """Return the geometric mean of the lengths of the axes of the last one."""
         region = self.regions[-1]
         factor = cholesky(region.curvature, lower=True)
-        pull = solve_triangular(factor, region.slope, lower=True)
-        radius2 = max(TINY, float(pull @ pull) - 2.0 * region.value)
+        centre = solve_triangular(factor, region.slope, lower=True)
+        radius2 = max(TINY, float(centre @ centre) - 2.0 * region.value)
         return float(np.sqrt(radius2) * np.exp(-np.log(np.diag(factor)).mean()))
 
     def __call__(self, block: Block) -> Block:
@@ -190,9 +190,9 @@ def inside(region: Quadratic, other: Quadratic) -> bool:
     """Return whether an ellipsoid is certainly inside of another one, around 0 without a slope."""
     least = float(eigh(region.curvature, other.curvature, eigvals_only=True)[0])
     factor = cholesky(region.curvature, lower=True)
-    pull = float(np.linalg.norm(solve_triangular(factor, region.slope, lower=True)))
+    centre = float(np.linalg.norm(solve_triangular(factor, region.slope, lower=True)))
     # In the norm of its own curvature no point of the region is further from 0.
-    furthest = pull + np.sqrt(pull * pull - 2.0 * region.value)
+    furthest = centre + np.sqrt(centre * centre - 2.0 * region.value)
     return bool(furthest**2 * (1.0 + OUTWARDS) < -2.0 * other.value * least)
 
 
@@ -235,7 +235,7 @@ class Supports:
         # Coordinates in which the Hessian is the identity: z·d = (L⁻¹z)·(Lᵀd).
         self.rows = mean.rows.map(partial(_whitened, self.factor, trained))
         self.penalty = self._white(self._white(objective.penalty).T)
-        self.pull = self._white(objective.penalty @ trained)
+        self.penalty_slope = self._white(objective.penalty @ trained)
         self.base = 0.5 * float(trained @ objective.penalty @ trained)
         region = around.regions[-1]
         # Columns that nearly depend on each other magnify rounding here: less of it first.
@@ -367,10 +367,10 @@ class Supports:
     def _gradients(self, D: Matrix) -> tuple[Vector, Matrix, Vector]:
         """Return R and its gradient at many models, and the sizes of the terms it is a sum of."""
         value, G, size = self.rows.total(partial(_sums, self.loss, D))
-        pulled = self.penalty @ D
-        value = value + self.base + self.pull @ D + 0.5 * (D * pulled).sum(axis=0)
-        size = size + np.linalg.norm(self.pull) + np.linalg.norm(pulled, axis=0)
-        return value, G + self.pull[:, None] + pulled, size
+        change = self.penalty @ D
+        value = value + self.base + self.penalty_slope @ D + 0.5 * (D * change).sum(axis=0)
+        size = size + np.linalg.norm(self.penalty_slope) + np.linalg.norm(change, axis=0)
+        return value, G + self.penalty_slope[:, None] + change, size
 
 
 class _Sums(tuple[Vector, Matrix, Vector]):

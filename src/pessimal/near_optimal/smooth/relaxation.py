@@ -44,10 +44,10 @@ SKETCH = 1000
 CERTIFIED = 1e-2
 """Share of a bound by which a single model may be behind in a sketch and still be the worst."""
 
-HASTY = 12
+LEAST_MODELS = 12
 """Models that join the distribution of a sketch even if time is up."""
 
-PATIENCE = 15
+IDLE_ROUNDS = 15
 """Rounds without progress after which no more is expected."""
 
 PROGRESS = 1e-3
@@ -224,7 +224,7 @@ def sketch_tightened(
     """Improve the bound; with a sketch, by the moments that are best for it."""
     if sketch is None:
         return tightened(relaxation, start, target, deadline, rounds)
-    found = tightened(sketch, start, target, deadline, rounds, HASTY)
+    found = tightened(sketch, start, target, deadline, rounds, LEAST_MODELS)
     bound = relaxation.at(found.moments).bound
     if found.first <= found.bound * (1.0 + CERTIFIED):
         bound = min(bound, relaxation.at(Moments.at(start)).bound)
@@ -250,7 +250,7 @@ def tightened(
             best.bound, best.moments = found.bound, moments
         best.first = found.bound if k == 0 else best.first
         best.rounds, best.models = k + 1, [*best.models, found.point]
-        if best.bound <= target or idle > PATIENCE or (k + 1 >= least and deadline.over):
+        if best.bound <= target or idle > IDLE_ROUNDS or (k + 1 >= least and deadline.over):
             break
         moments = moments.joined(relaxation.within(found.point), 2.0 / (k + 3.0))
     return best

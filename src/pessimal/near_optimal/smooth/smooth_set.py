@@ -11,7 +11,7 @@ loss, members on that of a lower bound of the least loss.
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,28 +20,21 @@ from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
 from pessimal.interrupts import ended_by_interrupts
-from pessimal.limits import Deadline, TimeLimit, read_node_limit
-from pessimal.losses import Logistic, Loss, SmoothLoss, Step, find_loss
-from pessimal.near_optimal.base import (
-    Extreme,
-    Linear,
-    NearOptimalSet,
-    ScoreRange,
-    read_budget,
-    read_size,
-)
+from pessimal.limits import Deadline
+from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step
+from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.smooth.count_ascent import extreme_count
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.enclosure import Enclosure
-from pessimal.near_optimal.smooth.estimators import SUPPORTED, TrainingProblem, training_problem
+from pessimal.near_optimal.smooth.estimators import SUPPORTED, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members
 from pessimal.near_optimal.smooth.objective import Function, MeanLoss, mean_loss, solve
-from pessimal.near_optimal.smooth.scores import scored
+from pessimal.near_optimal.smooth.problem import TrainingProblem
 from pessimal.near_optimal.smooth.source import Source, read_features
 from pessimal.near_optimal.smooth.training import ROUNDING, Training
 from pessimal.near_optimal.smooth.worst_case import GAP, bounded
-from pessimal.problem import Budget, Matrix, Vector
+from pessimal.problem import Budget, Mask, Matrix, Vector
 
 NODES = 30
 """Of the branch and bound, unless another limit is given."""
@@ -49,9 +42,14 @@ NODES = 30
 WHOLE = 1e-6
 """How far a bound on a number of points may be above a whole one."""
 
+ATTAINED, SAME = 1e-6, 1e-8
+"""Shares of a range, and of the score, to which a member must attain its ends to be exact."""
+
 
 class SmoothSet(NearOptimalSet):
     """Near-optimal models of a smooth training problem; see the module."""
+
+    _of_budget = ("_enclosure", "_members")
 
     def __init__(self, problem: TrainingProblem, budget: Budget) -> None:
         self.problem, self.budget, self.loss = problem, budget, problem.loss
@@ -98,31 +96,15 @@ class SmoothSet(NearOptimalSet):
         """Return whether a model trains within the budget, up to rounding."""
         return self.train_loss(model) <= self.outer_limit
 
-    def with_budget(self, budget: Budget) -> Self:
-        """Return the set of another budget, without training again."""
-        other = copy(self)
-        other.budget = read_budget(budget)
-        for known in ("_enclosure", "_members"):
-            other.__dict__.pop(known, None)
-        return other
-
-    def worst(
-        self,
-        X: Any,
-        y: Any,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-        node_limit: int | None = None,
+    def _worst(
+        self, X: Any, y: Any, loss: Loss, given: Deadline, node_limit: int | None
     ) -> Extreme:
         """Find a member of large mean loss, and a bound on that of all."""
-        nodes = read_node_limit(node_limit) or NODES
-        with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+        with ended_by_interrupts(given) as deadline:
             points = self.problem.points(X, y)
-            judge = find_loss(loss or self.loss)
-            if isinstance(judge, Step):
-                return self._count(points, judge, -1.0, deadline)
-            smooth = _smooth(judge)
+            if isinstance(loss, Step):
+                return self._count(points, loss, -1.0, deadline)
+            smooth = _smooth(loss)
             rows = self.problem.encoded(points, smooth)
             mean = mean_loss(rows, smooth, self.u)
             members = self._members
@@ -137,7 +119,7 @@ class SmoothSet(NearOptimalSet):
                 Judged(mean, rows, smooth, self.u),
                 u,
                 mean.value(u),
-                nodes,
+                node_limit or NODES,
                 deadline,
             )
             if bound > mean.value(u) * (1.0 + GAP):
@@ -148,21 +130,13 @@ class SmoothSet(NearOptimalSet):
             value = MeanLoss(rows, smooth).value(u)
             return Extreme(value, value, max(value, bound * (1.0 + ROUNDING)), self._model(u))
 
-    def best(
-        self,
-        X: Any,
-        y: Any,
-        loss: str | Loss | None = None,
-        *,
-        time_limit: TimeLimit = None,
-    ) -> Extreme:
+    def _best(self, X: Any, y: Any, loss: Loss, given: Deadline) -> Extreme:
         """Find the member of least mean loss, a convex program, and bound it by its dual."""
-        with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+        with ended_by_interrupts(given) as deadline:
             points = self.problem.points(X, y)
-            judge = find_loss(loss or self.loss)
-            if isinstance(judge, Step):
-                return self._count(points, judge, 1.0, deadline)
-            smooth = _smooth(judge)
+            if isinstance(loss, Step):
+                return self._count(points, loss, 1.0, deadline)
+            smooth = _smooth(loss)
             rows = self.problem.encoded(points, smooth)
             members = self._members
             u = members.confirmed(members.descended(mean_loss(rows, smooth, self.u), deadline))
@@ -171,26 +145,22 @@ class SmoothSet(NearOptimalSet):
             bound = max(0.0, self._dual_bound(mean, u))
             return Extreme(value, min(value, bound), value, self._model(u))
 
-    def score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+    def _score_range(self, X: ArrayLike, given: Deadline) -> ScoreRange:
         """Bound the score of each row, exactly where there is time and the rows are in memory."""
-        with ended_by_interrupts(Deadline.read(time_limit)) as deadline:
+        with ended_by_interrupts(given) as deadline:
             self.problem.require_columns(X)
             parts = [
-                scored(Z, self._enclosure, self._members, deadline)
+                _scored(Z, self._enclosure, self._members, deadline)
                 for Z in map(self._rows, read_features(X))
             ]
             low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
             models = [self._model(u) for part in parts for u in part[3]]
             return ScoreRange(low, high, attained, models)
 
-    def sample(
-        self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
-    ) -> list[Linear]:
+    def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Linear]:
         """Return models on the boundary of the set, in random directions from the trained one."""
-        deadline = Deadline.read(time_limit)
-        rng = np.random.default_rng(random_state)
         members: list[Linear] = []
-        while len(members) < read_size(n) and not (members and deadline.over):
+        while len(members) < n and not (members and deadline.over):
             members.append(self._model(self._members.at_random(rng)))
         return members
 
@@ -212,7 +182,7 @@ class SmoothSet(NearOptimalSet):
 
     @cached_property
     def _members(self) -> Members:
-        """The set from within."""
+        """The set from deadline."""
         return Members(self._training, self.inner_limit)
 
     def _dual_bound(self, mean: Function, u: Vector) -> float:
@@ -270,6 +240,36 @@ class SmoothSet(NearOptimalSet):
 
     def _model(self, u: Vector) -> Linear:
         return self.problem.coordinates.model(u)
+
+
+def _scored(
+    Z: Matrix, enclosure: Enclosure, members: Members, deadline: Deadline
+) -> tuple[Vector, Vector, Mask, Sequence[Vector]]:
+    """Return bounds on the scores of rows, whether they are attained, and members met."""
+    training, supports = enclosure.training, enclosure.supports
+    scores = Z @ training.u
+    low, high = enclosure.ellipsoids.reach(Z)
+    if isinstance(training.problem.loss, Squared):
+        directions = solve(training.smooth.curvature, Z.T).T
+        ends = [
+            [training.u if deadline.over else members.boundary(side * d) for d in directions]
+            for side in (-1.0, 1.0)
+        ]
+        least, most = (np.einsum("ij,ij->i", Z, np.array(end) - training.u) for end in ends)
+        met = [u for u in (*ends[0], *ends[1]) if u is not training.u]
+    elif supports is None:
+        return scores + low, scores + high, np.zeros(len(Z), np.bool_), [training.u]
+    else:
+        up, down = (
+            supports.slowly(side * Z, supports.furthest(side * Z, deadline), deadline)
+            for side in (1.0, -1.0)
+        )
+        low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
+        least, most = -down.found, up.found
+        met = [training.u + d for d in np.vstack([up.models, down.models])]
+    near = ATTAINED * (high - low) + SAME * np.abs(scores)
+    attained = np.maximum(least - low, high - most) <= near
+    return scores + low, scores + high, attained, met
 
 
 def _smooth(loss: Loss) -> SmoothLoss:

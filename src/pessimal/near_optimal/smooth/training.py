@@ -10,7 +10,6 @@ from scipy.linalg import cholesky
 
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.losses import Absolute, Squared
-from pessimal.near_optimal.smooth.estimators import TrainingProblem
 from pessimal.near_optimal.smooth.lasso import proximal_newton
 from pessimal.near_optimal.smooth.objective import (
     MeanLoss,
@@ -22,6 +21,7 @@ from pessimal.near_optimal.smooth.objective import (
     newton,
     solve,
 )
+from pessimal.near_optimal.smooth.problem import TrainingProblem
 from pessimal.near_optimal.smooth.quadratic import (
     Quadratic,
     certainly_positive,

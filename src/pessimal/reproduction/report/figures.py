@@ -146,7 +146,7 @@ def draw_lines(
 
 
 def draw_bars(rows: pd.DataFrame, readings: Sequence[Reading]) -> Figure:
-    """Draw one panel a data set: a bar a reading for each ε and ρ, standing on a raised floor."""
+    """Draw one panel per data set: a bar per reading for each ε and ρ, on a raised floor."""
     data_sets = rows["data"].unique()
     figure, axes = _panels(1, len(data_sets), 6.4, 5.4, subplot_kw={"projection": "3d"})
     for panel, data in zip(axes.flat, data_sets, strict=True):
@@ -184,7 +184,7 @@ def draw_bars(rows: pd.DataFrame, readings: Sequence[Reading]) -> Figure:
 
 
 def draw_losses(optimistic: pd.DataFrame, pessimistic: pd.DataFrame) -> Figure:
-    """Draw validation losses against ε, by flipping and exactly, a column a data set."""
+    """Draw validation losses against ε, by flipping and exactly, a column per data set."""
     data_sets = optimistic.index.get_level_values("data").unique()
     optimistic, pessimistic = optimistic.sort_index(), pessimistic.sort_index()
     figure, axes = _panels(len(LOSSES), len(data_sets), 5.4, 3.8)

@@ -89,7 +89,7 @@ def _beside_the_paper(rows: pd.DataFrame) -> Section:
         partial(draw_surfaces, rows, PESSIMISTIC, EVALUATED),
     )
     sizes = Table("table-1", "Table 1: sizes of the data sets, paper and ours.", _sizes())
-    tables = beside_paper(compared, "a1", KEYS, extent=" over its 16 lines a data set,")
+    tables = beside_paper(compared, "a1", KEYS, extent=" over its 16 lines per data set,")
     return Section("Limited data, beside the paper", text, (*lines, surfaces, sizes, *tables))
 
 
@@ -178,7 +178,7 @@ def _baselines(rows: pd.DataFrame) -> Section:
 
 
 def _accuracies(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a draw and one column a method."""
+    """Return one line per draw and one column per method."""
     tuned = {reading.name: reading.rows(rows) for reading in (*READINGS, *ALIKE)}
     plain = {name: rows[rows["model"] == name] for name in (PLAIN, *SEARCHED)}
     draw = [*KEYS, "seed"]
