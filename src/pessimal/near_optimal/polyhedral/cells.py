@@ -11,12 +11,13 @@ set, and every search for a worst case cuts further where the last one ended.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.parabolas import Points
-from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
+from pessimal.near_optimal.polyhedral.ranges import ConfinedScores, ScoreRanges
 from pessimal.problem import Matrix, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -98,6 +99,14 @@ class Cell:
         return self.halves
 
 
+class _Cut(NamedTuple):
+    """How a set is cut up; as one thing, for a Ctrl-C may come between any two."""
+
+    coordinates: Coordinates
+    root: Cell
+    scores: ConfinedScores
+
+
 class Cells:
     """The cells of one set.
 
@@ -110,30 +119,40 @@ class Cells:
 
     def __init__(self, coordinates: Coordinates, ranges: ScoreRanges) -> None:
         self.ranges = ranges
-        self._take(coordinates)
+        self._cut = self._along(coordinates)
 
-    def _take(self, coordinates: Coordinates) -> None:
-        self.coordinates = coordinates
-        self.root = Cell(coordinates.low, coordinates.high)
-        self._scores = self.ranges.along(coordinates.inverse)
+    def _along(self, coordinates: Coordinates) -> _Cut:
+        root = Cell(coordinates.low, coordinates.high)
+        return _Cut(coordinates, root, self.ranges.along(coordinates.inverse))
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Those in which cells are boxes."""
+        return self._cut.coordinates
+
+    @property
+    def root(self) -> Cell:
+        """The whole set."""
+        return self._cut.root
 
     def turn(self, vectors: Matrix, deadline: Deadline) -> bool:
         """Cut the set, as yet whole, along other directions; return whether there was time."""
         turned = self.coordinates.rotated(vectors, self.ranges, deadline)
         if turned is not None:
-            self._take(turned)
+            self._cut = self._along(turned)
         return turned is not None
 
     def find(self, cell: Cell, points: Matrix, deadline: Deadline) -> None:
         """Bound the scores of points in a cell, those of which nothing is known there."""
         offset = self.coordinates.inverse @ self.coordinates.centre
-        self._scores.confine(cell.low + offset, cell.high + offset)
+        scores = self._cut.scores
+        scores.confine(cell.low + offset, cell.high + offset)
         for point in points:
             if deadline.over:
                 break
             key = point.tobytes()
             if key not in cell.known:
-                cell.known[key] = self._scores.bound(point, deadline)
+                cell.known[key] = scores.bound(point, deadline)
 
     def known(self, cell: Cell, points: Matrix) -> tuple[Vector, Vector]:
         """Return what is known of the ranges of scores in a cell: what holds around it, too."""
