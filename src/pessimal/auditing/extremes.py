@@ -211,6 +211,10 @@ class Extremes:
                 return
             self._meet(self.here, model)
 
+    def prepare_searches(self, deadline: Deadline) -> None:
+        """Do what the searches for worst and best members share."""
+        self.members.prepare(self.X, self.y, time_limit=deadline)
+
     def find_ranges(
         self, running: Callable[[str], bool], deadline: Deadline, *, all_points: bool
     ) -> None:

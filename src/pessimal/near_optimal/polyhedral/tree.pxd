@@ -2,8 +2,8 @@ cimport cython
 from pessimal.near_optimal.polyhedral.models cimport Models
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
-cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK, REACHED
-cdef Py_ssize_t MOST_SHRINKS, PLAIN_NODES, MOST_FRAMES, FEW_ROUNDS
+cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK, NEARER, REACHED
+cdef Py_ssize_t MOST_SHRINKS, TIMES_NEARER, PLAIN_NODES, MOST_FRAMES, FEW_ROUNDS
 
 
 cdef class LossTree:
@@ -49,8 +49,13 @@ cdef class LossTree:
     @cython.locals(total=double)
     cdef double judge(self)
     cdef void keep(self, const double[::1] z, double share)
-    @cython.locals(loss=double, active_below=double)
+    @cython.locals(below=double)
     cdef void ascend(self, double grown)
+    @cython.locals(reach=double)
+    cpdef void sharpen(self)
+    cdef void take_margins(self, const double[::1] u)
+    @cython.locals(loss=double, counts_now=bint)
+    cdef void climb_along(self, double grown, double below, double above)
     @cython.locals(parent=double, bound=double, loss=double, excess=double)
     cdef bint examine(self)
     @cython.locals(at=double, low=double, high=double, weight=double, fall=double, slope=double)

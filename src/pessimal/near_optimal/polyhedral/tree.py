@@ -35,6 +35,8 @@ from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 INF = np.inf
 MOST_SHRINKS = 6  # times the ranges are found again, given the largest loss met
 ENOUGH_SHRUNK = 0.8  # ranges that kept this share of their width are left as they are
+TIMES_NEARER = 2  # that a count climbs along fewer points,
+NEARER = 0.4  # those within this part of the reach
 PLAIN_NODES = 1000  # before ranges are found again in every node, which costs as much as a hundred
 MOST_FRAMES = 100  # levels at which they are
 FEW_ROUNDS = 6  # of cutting, for such a range: a bound will do
@@ -141,15 +143,19 @@ class LossTree:
 
     def ascend_from(self, u: Vector) -> None:
         """Evaluate a model of the set, and ascend from it."""
+        self.take_margins(u)
+        loss = self.judge()
+        if loss == self.best:
+            self.keep(u, 1.0)
+        self.ascend(loss)
+
+    def take_margins(self, u: Vector) -> None:
+        """Let the margins be those of a model."""
         models = self.models
         for k in range(models.n_val):
             self.margin[k] = 0.0
             for j in range(models.q):
                 self.margin[k] += models.A[k, j] * u[j]
-        loss = self.judge()
-        if loss == self.best:
-            self.keep(u, 1.0)
-        self.ascend(loss)
 
     def climb(self) -> None:
         """Ascend from the model that is worst if all hinges count, as linear functions."""
@@ -403,13 +409,29 @@ class LossTree:
 
         Counts climb along the hinges that begin one unit above their threshold.
         """
+        below = self.threshold + 1.0 if self.counts else self.threshold
+        self.climb_along(grown, below, -INF)
+
+    def sharpen(self) -> None:
+        """Climb on from the worst model, along the points near the threshold, ever nearer.
+
+        Those far below it are lost anyway.
+        """
+        reach = 1.0
+        for _ in range(TIMES_NEARER):
+            reach *= NEARER
+            self.take_margins(self.u)
+            self.climb_along(self.best, self.threshold + reach, self.threshold - reach)
+
+    def climb_along(self, grown: float, below: float, above: float) -> None:
+        """Ascend along the hinges of points with margins between, from the margins judged last."""
         models = self.models
-        active_below = self.threshold + 1.0 if self.counts else self.threshold
         loss = -INF
         while grown > loss + CUTOFF:
             loss = grown
             for k in range(models.n_val):
-                self.cost[k] = self.weight[k] if self.margin[k] < active_below else 0.0
+                counts_now = above <= self.margin[k] < below
+                self.cost[k] = self.weight[k] if counts_now else 0.0
             if models.optimise_active_set(self.cost) != OPTIMAL:
                 break
             grown = self.evaluate(models.share)
