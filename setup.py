@@ -1,10 +1,11 @@
-"""Compile the inner loops; everything else is declared in pyproject.toml.
+"""Compile the inner loops, and make the README one for PyPI; the rest is in pyproject.toml.
 
 A module with a ``.pxd`` file beside it, which types it for Cython, is compiled. It is plain Python
 and runs uncompiled too, only slower: set ``PESSIMAL_PURE=1`` when building to leave it so.
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -46,4 +47,15 @@ def extensions() -> list[Extension]:
     return modules
 
 
-setup(ext_modules=extensions())
+def description() -> str:
+    """Return the README without what PyPI cannot show: files of the repository beside it."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"!\[[^\]]*\]\((?!https://)[^)]*\)\n\n", "", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https://)[^)]*\)", r"\1", text)
+
+
+setup(
+    ext_modules=extensions(),
+    long_description=description(),
+    long_description_content_type="text/markdown",
+)

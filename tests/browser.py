@@ -90,6 +90,13 @@ class Tab:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def press(self, key: str, code: int) -> None:
+        """Press and release a key, by its name and the number that Windows has for it."""
+        named = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **named, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **named)
+
     def picture(self) -> np.ndarray:
         """Return the whole page as an array of colours."""
         size = self.send("Page.getLayoutMetrics")["cssContentSize"]

@@ -117,10 +117,15 @@ def test_the_source_distribution_builds_a_wheel_that_is_complete(tmp_path: Path)
     )
     (wheel,) = (tmp_path / "dist").glob("pessimal-1.2.3-*.whl")
     assert (tmp_path / "dist" / "pessimal-1.2.3.tar.gz").is_file()
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("pessimal/")}
+    files_of = zipfile.ZipFile(wheel)
+    packed = {name for name in files_of.namelist() if name.startswith("pessimal/")}
     package = ROOT / "src" / "pessimal"
     files = {f"pessimal/{path.relative_to(package)}" for path in package.rglob("*.*")}
     assert packed == {name for name in files if not name.endswith((".pyc", ".so"))}
+    shown = files_of.read("pessimal-1.2.3.dist-info/METADATA").decode("utf-8")
+    assert "# pessimal" in shown
+    # PyPI has neither the pictures nor the pages of the repository.
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]*)\)", shown))
 
 
 def test_nothing_refers_to_folders_outside_the_repository() -> None:

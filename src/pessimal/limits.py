@@ -111,6 +111,12 @@ Callback = Callable[[Progress], None]
 AT_ONCE = 1e-9
 """A time limit that ends a solver at its first model."""
 
+LATE_SECONDS, LATE_SHARE = 0.3, 0.05
+"""What follows a solver, and training itself, may pass a limit by the larger: seconds, a share.
+
+The seconds are less than a fifth of two seconds, and far more than small tables take.
+"""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from pessimal.certificate import WORST_CASE_SECONDS, certify, certify_worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
-from pessimal.limits import AT_ONCE, Callback, Deadline, Limits
+from pessimal.limits import AT_ONCE, LATE_SECONDS, LATE_SHARE, Callback, Deadline, Limits
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.solution import TuningSolution
 from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task, find_solver, weight_spread
@@ -31,11 +31,6 @@ _TIE_BREAKS = {"smallest_box": smallest_box, "largest_box": largest_box}
 
 _FLIP_SHARE = 0.5
 """Of the limits, for the optimistic problem that a flip rule may need solved first."""
-
-_LATE_SECONDS, _LATE_SHARE = 0.5, 0.05
-"""What follows a solver may exceed a time limit by the larger: half a second, 5 % of it.
-
-After Ctrl-C it has the half second."""
 
 
 def solve_optimistic(
@@ -63,8 +58,8 @@ def solve_optimistic(
         Solver of the mixed-integer program; the search needs none.
     time_limit : float, optional
         Seconds after which the best model found is returned with a valid bound. Tie-break and
-        certificate come on top of them, hundredths of a second as a rule and half a second or 5 %
-        of the limit at most, whichever is more; what is not checked by then counts as a gap.
+        certificate come on top of them, hundredths of a second as a rule and 0.3 s or 5 % of the
+        limit at most, whichever is more; what is not checked by then counts as a gap.
     node_limit : int, optional
         The same for nodes of the search or of the solver.
     tie_break : {"smallest_box", "largest_box"}, default="smallest_box"
@@ -134,7 +129,7 @@ def solve_pessimistic(
         As in `solve_optimistic`; ``"exact"`` has one method and no tie-break, and takes none.
     time_limit, node_limit, callback, seed
         As in `solve_optimistic`. With ``"exact"`` the certificate branches, too: it has the time
-        that is left, and past the limit half a second or 5 % of it, whichever is more.
+        that is left, and past the limit 0.3 s or 5 % of it, whichever is more.
     multiplier_cap : float, optional
         Where the mixed-integer program splits the values of the budget row's multiplier, 1000 by
         default; the search needs no cap and takes none.
@@ -257,7 +252,9 @@ class _Call:
         late = Deadline.after(self._seconds_left(result.status))
         if task.kind == "worst case":
             seconds = time.perf_counter() - self.started
-            most = min(WORST_CASE_SECONDS, late.left)
+            most = late.left
+            if self.limits.time_limit is None or result.status is not Status.OPTIMAL:
+                most = min(most, max(WORST_CASE_SECONDS, seconds))
             certificate = certify_worst_case(problem, budget, box, w, b, objective, most)
         else:
             box = _TIE_BREAKS[tie_break](task, w, b, box, late)
@@ -295,8 +292,8 @@ class _Call:
         """Seconds that are left, with those by which a check may exceed the limit."""
         time_limit = self.limits.time_limit
         if status is Status.INTERRUPTED:
-            return _LATE_SECONDS
+            return LATE_SECONDS
         if time_limit is None:
             return np.inf
         left = Deadline(self.started + time_limit).left
-        return max(0.0, left) + max(_LATE_SECONDS, _LATE_SHARE * time_limit)
+        return max(0.0, left) + max(LATE_SECONDS, LATE_SHARE * time_limit)

@@ -24,7 +24,7 @@ import numpy as np
 from pessimal.certificate import certify
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import LinearProgram, WarmProgram
-from pessimal.near_optimal.polyhedral.linear_program import BoxModels
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, loading_seconds
 from pessimal.problem import Budget, Mask, Matrix, Vector, margin_rows
 from pessimal.solvers.base import Task
 from pessimal.tolerances import AT_BREAKPOINT, CERTIFICATE, LP_FEASIBILITY
@@ -45,7 +45,8 @@ def smallest_box(
         return held
     if _certified(task, w, b, held, deadline):
         return held
-    if deadline.over:
+    # Looking for a larger one loads the rows, and so does certifying it.
+    if not deadline.affords(2.0 * loading_seconds(task.problem)):
         return box
     share = _least_share(task, w, b, held, box, deadline)
     moved = np.minimum(held + share * (box - held), box)

@@ -1,4 +1,4 @@
-"""The built site, opened in a browser: nothing is cut off, and text can be read."""
+"""The built site, opened in a browser: it can be read, in full, and used without a mouse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from browser import DESK, PHONE, Scheme, Tab, chromium, needs_chromium
 pytestmark = needs_chromium
 
 READ = ("", "tutorial", "gallery", "gallery/clinical", "reference/audit", "reference/estimators")
-"""Pages whose colours are looked at; the others have the same style sheets."""
+"""Pages whose colours and links are looked at; the others have the same style sheets."""
 
 # Signatures that hide the ends of lines, and what else is wider than the screen without scrolling.
 CUT_OFF = """
@@ -22,7 +22,7 @@ CUT_OFF = """
 """
 # Every text with its colour and all backgrounds behind it, the nearest first.
 COLOURS = """
-[...new Set([...document.querySelectorAll(".md-content *")]
+[...new Set([...document.querySelectorAll("body *")]
   .filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
   .filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true}))
   .filter(e => !e.matches(".headerlink, .md-clipboard, .md-code__button"))
@@ -31,6 +31,28 @@ COLOURS = """
     for (let at = e; at; at = at.parentElement) colours.push(getComputedStyle(at).backgroundColor);
     return colours.filter(c => c !== "rgba(0, 0, 0, 0)").join(" on ");
   }))]
+"""
+# What the Tab key must reach: all that can be followed, pressed or filled in, and is shown.
+STOPS = """
+[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
+  .filter(e => e.tabIndex >= 0 && e.getClientRects().length)
+  .filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true}))
+"""
+# Where the focus is, unless it has been there before, and whether that is seen: the element, or
+# the label that stands for it, is shown with an outline. What fades in is taken as it ends.
+FOCUSED = """
+(e => {
+  document.reached ??= new Set();
+  if (e === document.body || document.reached.has(e)) return null;
+  document.reached.add(e);
+  document.getAnimations().forEach(animation => animation.finish());
+  const shown = e.getClientRects().length && e.offsetWidth ? e : e.nextElementSibling;
+  return [
+    e.outerHTML.slice(0, 80),
+    shown.checkVisibility({opacityProperty: true, visibilityProperty: true}),
+    getComputedStyle(shown).outlineStyle !== "none",
+  ];
+})(document.activeElement)
 """
 
 
@@ -70,6 +92,30 @@ def test_text_can_be_read(site: Path, tab: Tab, scheme: Scheme) -> None:
             if found < 4.5:  # WCAG 2.2, level AA, text
                 poor[f"{name}: {stack}"] = round(found, 2)
     assert poor == {}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_everything_can_be_reached_with_the_keyboard_and_the_focus_is_seen(
+    site: Path, tab: Tab, name: str
+) -> None:
+    tab.open(site / name / "index.html")
+    n_stops = tab.evaluate(f"{STOPS}.length")
+    assert n_stops > 30
+    hidden = []
+    # Each press goes on, until the page has been left or begins anew: the focus is not trapped.
+    for _ in range(2 * n_stops):
+        tab.press("Tab", 9)
+        focused = tab.evaluate(FOCUSED)
+        if focused is None:
+            break
+        element, shown, outlined = focused
+        if not (shown and outlined):
+            hidden.append(element)
+    ends = "[document.body, [...document.reached][0]].includes(document.activeElement)"
+    assert tab.evaluate(ends)
+    missed = f"{STOPS}.filter(e => !document.reached.has(e)).map(e => e.outerHTML.slice(0, 80))"
+    assert tab.evaluate(missed) == []
+    assert hidden == []
 
 
 def contrast(stack: str) -> float:

@@ -28,14 +28,24 @@ def test_a_bound_of_no_rows_right_is_told_as_none() -> None:
     assert f"found; {undecided} not settled" in shown
 
 
-def test_a_rare_class_is_named_where_a_constant_is_as_good() -> None:
+def test_a_rare_class_is_named_with_how_many_of_it_are_found() -> None:
     rare = np.arange(60) % 10 == 0
     model = LogisticRegression().fit(X, rare)
     report = audit_estimator(model, X, rare, X, rare, epsilons=())
     assert not np.any(report.reference.scores > 0.0)
     shown = unescape(notebook(report))
     assert "right on 54 of 60 validation rows, and so is always saying “no”" in shown
-    assert "Only 10% of the rows are “yes”" in shown
+    assert "Only 10% of the rows are “yes”: of these 6 the model finds none. Class" in shown
+    # Where the model is worth using, too; the class with negative scores may be the rare one.
+    often = X[:, 0] > -1.3
+    model = LogisticRegression(C=100.0).fit(X, often)
+    report = audit_estimator(model, X, often, X, often, epsilons=())
+    n, found = int(np.sum(~often)), int(np.sum(~model.predict(X)[~often]))
+    assert n < 0.2 * 60
+    assert n <= 2 * found
+    shown = unescape(notebook(report))
+    assert f"% of the rows are “no”: of these {n} the model finds {found}." in shown
+    assert "Class weights" not in shown
 
 
 def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> None:

@@ -127,26 +127,17 @@ def test_everything_can_be_reached_and_opened_with_the_keyboard(
     n_stops = tab.evaluate(STOPS)
     reached = []
     for _ in range(n_stops + 5):
-        press(tab, "Tab", 9)
+        tab.press("Tab", 9)
         focused = tab.evaluate(FOCUSED)
         if focused is None:
             break
         reached.append(focused)
         if focused[0] == "SUMMARY" and focused[1] == "Notes":
-            press(tab, "Enter", 13)
+            tab.press("Enter", 13)
     opened = tab.evaluate("document.querySelectorAll('details[open]').length")
     assert opened == 1
     assert len(reached) >= n_stops
     assert min(width for *_, width in reached) >= 2.0  # and it is seen where one is
-
-
-def press(tab: Tab, key: str, code: int) -> None:
-    text = {"text": "\r"} if key == "Enter" else {}
-    for kind in ("keyDown", "keyUp"):
-        pressed = {"key": key, "code": key, "windowsVirtualKeyCode": code}
-        tab.send(
-            "Input.dispatchKeyEvent", type=kind, **pressed, **(text if kind == "keyDown" else {})
-        )
 
 
 def test_the_first_screen_holds_the_answer_on_a_desk(pages: dict[str, Path], tab: Tab) -> None:

@@ -95,7 +95,7 @@ def test_filled_cells_are_counted_and_what_filled_them_is_said() -> None:
     table = with_labels(Source("toy", frame), "y")
     encoder = make_column_encoder(table.columns, "fill", "refuse")
     rows = complete_rows(table, np.array([1, 2, 3]), encoder, "tune on")
-    assert rows.notes == ("Rows to tune on without a value in 'x', filled with 2.0: 1 of 3.",)
+    assert rows.notes == ("Missing cells of the 3 rows to tune on, filled: 1 in 'x' with 2.",)
     assert len(rows.y) == 3
 
 
@@ -194,6 +194,17 @@ def test_too_few_rows_of_a_class_are_refused() -> None:
         draw_rows(table, 0.5, seed=0)
     rows = complete_rows(table, np.arange(3), ColumnEncoder((Column("x"),)), "tune on")
     with pytest.raises(InvalidInputError, match=r"class 'b' has 1 complete row\(s\) to tune on"):
+        require_both_classes(table, rows, "tune on")
+
+
+def test_the_column_that_leaves_no_row_of_a_class_complete_is_named() -> None:
+    frame = pd.DataFrame(
+        {"x": range(6), "died in": [None, None, None, 70, 71, 72], "y": [0] * 3 + [1] * 3}
+    )
+    table = with_labels(Source("t", frame), "y")
+    encoder = make_column_encoder(table.columns, "drop", "refuse")
+    rows = complete_rows(table, np.arange(6), encoder, "tune on")
+    with pytest.raises(InvalidInputError, match=r"class 0 has 0 complete .*--drop 'died in'"):
         require_both_classes(table, rows, "tune on")
 
 

@@ -38,7 +38,7 @@ def tuned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     table = with_labels(read_source(str(path)), "kind")
     if request.param == "svc-box":
         return tune_table(table, Settings(test_size=0.9, time_limit=3.0)).model
-    model = search_table(table, SearchSettings(test_size=0.7, time_limit=6.0)).model
+    model = search_table(table, SearchSettings(test_size=0.7, time_limit=60.0)).model
     assert model is not None
     return model
 

@@ -20,7 +20,7 @@ import numpy as np
 from pessimal.auditing.coefficients import CoefficientRange, coefficient_range
 from pessimal.limits import Deadline
 from pessimal.losses import Loss, ZeroOne
-from pessimal.near_optimal.base import Extreme, Linear, Model, NearOptimalSet
+from pessimal.near_optimal.base import Extreme, Linear, Model, NearOptimalSet, ScoreRange
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import STRICT
 
@@ -139,12 +139,21 @@ class Extremes:
         self._meet(0, self.reference)
 
     def _bound_at_once(self) -> None:
-        """Bound everything by what costs nothing."""
-        for k in reversed(range(len(self.sets))):
-            coarse = self.sets[k].score_range(self.X, time_limit=Deadline.after(-1.0))
-            self._bound_losses(k, coarse.low, coarse.high)
+        """Bound everything: by the set asked for, and by the largest, which holds the others."""
+        for k in self._first:
+            coarse = self._bound_coarsely(k)
             if k == self.here:
                 self.low, self.high = coarse.low, coarse.high
+
+    @property
+    def _first(self) -> list[int]:
+        return sorted({self.here, len(self.sets) - 1}, reverse=True)
+
+    def _bound_coarsely(self, k: int) -> ScoreRange:
+        """Bound the losses at an ε of the grid without solving for anything."""
+        coarse = self.sets[k].score_range(self.X, time_limit=Deadline.after(-1.0))
+        self._bound_losses(k, coarse.low, coarse.high)
+        return coarse
 
     def scores(self, model: Model) -> Vector:
         """Return the score of each validation point."""
@@ -185,7 +194,9 @@ class Extremes:
         return self.sets[self.here]
 
     def find_best_loss(self, k: int, deadline: Deadline) -> None:
-        """Solve for the least validation loss at an ε of the grid."""
+        """Solve for the least validation loss at an ε of the grid, its losses being bounded."""
+        if k not in self._first:
+            self._bound_coarsely(k)
         best = self.sets[k].best(self.X, self.y, time_limit=deadline)
         self._meet(k, best.model)
         for end in self.best_loss[: k + 1]:
@@ -195,8 +206,14 @@ class Extremes:
         """Bound all scores quickly, which decides of most points whether they are ambiguous."""
         found = self.members.rough_score_range(self.X, time_limit=deadline)
         self.low, self.high = np.maximum(self.low, found.low), np.minimum(self.high, found.high)
-        for model in found.models:
+        for model in found.models:  # two per point, and each is judged on all points
+            if deadline.over:
+                return
             self._meet(self.here, model)
+
+    def prepare_searches(self, deadline: Deadline) -> None:
+        """Do what the searches for worst and best members share."""
+        self.members.prepare(self.X, self.y, time_limit=deadline)
 
     def find_ranges(
         self, running: Callable[[str], bool], deadline: Deadline, *, all_points: bool

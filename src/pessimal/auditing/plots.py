@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pessimal.auditing.text import percent
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -144,9 +145,9 @@ def _ambiguity(report: AuditReport) -> str:
     if not report.classes:
         return ""
     if not report.proves:
-        return f"Ambiguity at least {report.ambiguity:.0%}, "
-    most = f" to {report.ambiguity_bound:.0%}" if report.undecided.any() else ""
-    return f"Ambiguity {report.ambiguity:.0%}{most}, "
+        return f"Ambiguity at least {percent(report.ambiguity)}, "
+    most = f" to {percent(report.ambiguity_bound)}" if report.undecided.any() else ""
+    return f"Ambiguity {percent(report.ambiguity)}{most}, "
 
 
 def draw_abstention(curve: AbstentionCurve, axes: Axes | None = None) -> Axes:

@@ -130,6 +130,8 @@ def _find_ranges(ended: Ended, known: Extremes, begin: Callable[[str], bool], cl
     if begin("score ranges"):
         rough = partial(known.find_rough_ranges, clock.after(0.2))
         _attempt(ended, "The score ranges", rough)
+    if begin("training ranges"):
+        _attempt(ended, "The score ranges", partial(known.prepare_searches, clock.after(0.3)))
     ranges = partial(known.find_ranges, _until(begin, half), half, all_points=False)
     _attempt(ended, "The score ranges", ranges)
     soon = clock.after(0.2)

@@ -183,6 +183,19 @@ def _discrepancy(report: AuditReport) -> str:
     return f"Discrepancy {share}: {told} the chosen model, {name}."
 
 
+def percent(share: float) -> str:
+    """Round a share to whole percent, but never something to nothing, nor most to all.
+
+    Examples
+    --------
+    >>> percent(0.163), percent(45 / 13032), percent(0.999), percent(1.0)
+    ('16%', 'under 1%', 'over 99%', '100%')
+    """
+    if 0.0 < share < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 <= share < 1.0 else f"{share:.0%}"
+
+
 def rounded(bound: float, digits: int, side: float) -> float:
     """Round a bound away from what it bounds, upwards (side 1) or downwards: it must still hold.
 

@@ -34,7 +34,7 @@ from pessimal.errors import InvalidInputError
 from pessimal.estimators.final import FINALS
 from pessimal.estimators.split import Rows
 from pessimal.flip import RULES
-from pessimal.limits import AT_ONCE, Deadline
+from pessimal.limits import AT_ONCE, LATE_SECONDS, LATE_SHARE, Deadline
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.linear_program import SECONDS_PER_CELL
@@ -54,11 +54,8 @@ UNSCALED_LIMIT = 1e4
 CONSTANT = 10.0 * float(np.finfo(np.float64).eps)
 """A spread no larger than this share of a column's largest entry is rounding, not data."""
 
-FINAL_SHARE, MOST_KEPT = 0.25, 0.75
-"""Of the time limit, for certificate and final model; and for large tables at most."""
-
-LATE_SECONDS, LATE_SHARE = 0.5, 0.05
-"""By which the final model may exceed the time limit: half a second, or 5 % of it."""
+FINAL_SHARE, MOST_KEPT, LOADING_SECONDS = 0.25, 0.75, 0.5
+"""Of the time limit, for certificate and final model; for large tables at most, and per load."""
 
 FLIP: list[Any] = [StrOptions(set(RULES))]
 """Constraint on the parameter `flip`: a rule, since a mask could not follow the split."""
@@ -300,7 +297,7 @@ class BoxClassifier(RangePredictor, ClassifierMixin, BaseEstimator):  # type: ig
         """
         if self.time_limit is None:
             return None
-        loading = 3.0 * min(LATE_SECONDS, 2.0 * SECONDS_PER_CELL * rows.X.size)
+        loading = 3.0 * min(LOADING_SECONDS, 2.0 * SECONDS_PER_CELL * rows.X.size)
         kept = min(max(FINAL_SHARE * self.time_limit, loading), MOST_KEPT * self.time_limit)
         return max(AT_ONCE, deadline.left - LATE_SHARE * self.time_limit - kept)
 

@@ -23,7 +23,7 @@ from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.base import Extreme
 from pessimal.near_optimal.polyhedral.box_set import BoxSet, as_extreme
-from pessimal.near_optimal.polyhedral.linear_program import BoxModels
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, loading_seconds
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 
 Final: TypeAlias = Callable[
@@ -81,11 +81,10 @@ def mean(
     cause = NO_TIME
     try:
         for direction in random.standard_normal((N_DIRECTIONS, len(box) + 1)):
-            if deadline.over:
-                break
             u, _ = members.models.least(direction, deadline=deadline)
-            if u is not None:
-                vertices.append(u)
+            if u is None:
+                break
+            vertices.append(u)
     except KeyboardInterrupt:
         cause = CTRL_C
     vertices = vertices or [_trained(members)]
@@ -111,6 +110,19 @@ def centre(
     for no single place is the worst for every point. Weights that the box holds at 0 do not count.
     """
     members = BoxSet(problem, box, budget, deadline=deadline)
+    u = _ball_centre(members, deadline)
+    if u is None:
+        _warn("is one of least training loss instead of the centre")
+        u = _trained(members)
+    trained = members.trained if members.finished else None
+    return np.clip(u[:-1], -box, box), float(u[-1]), trained
+
+
+def _ball_centre(members: BoxSet, deadline: Deadline) -> Vector | None:
+    """Return the centre ``(w, b)`` of a large ball inside Ψ, None if there is no time for it."""
+    problem, box = members.problem, members.box
+    if not deadline.affords(loading_seconds(problem)):
+        return None
     n_columns = len(members.models.program.cost)
     free = np.append(box > 0.0, True)
     margins = margin_rows(problem.X_train, problem.y_train)
@@ -129,13 +141,7 @@ def centre(
         in_old_rows=np.append(reach, 0.0)[:, None],
     )
     simplex = WarmProgram(program)
-    if not simplex.solve(deadline):
-        _warn("is one of least training loss instead of the centre")
-        u = _trained(members)
-    else:
-        u = simplex.point()
-    trained = members.trained if members.finished else None
-    return np.clip(u[: len(box)], -box, box), float(u[len(box)]), trained
+    return simplex.point()[: len(box) + 1] if simplex.solve(deadline) else None
 
 
 def _trained(members: BoxSet) -> Vector:

@@ -15,6 +15,7 @@ the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import highspy
 import numpy as np
@@ -168,6 +169,16 @@ class WarmProgram:
         """Bound the cost of every feasible point within finite limits, from the multipliers."""
         return self._scaled.lower_bound(np.array(self._highs.getSolution().row_dual), lower, upper)
 
+    def infeasible(self, lower: Vector, upper: Vector) -> bool:
+        """Return whether the last run's ray proves that no point within finite limits is feasible.
+
+        Multipliers under which a cost of 0 is more than 0.
+        """
+        _, found, ray = self._highs.getDualRay()  # type: ignore[attr-defined]
+        nothing = np.zeros(len(self._scaled.cost))
+        signed = (ray, -ray) if found else ()
+        return any(self._scaled.lower_bound(y, lower, upper, nothing) > 0.0 for y in signed)
+
     def feasible(self, deadline: Deadline = NEVER) -> bool:
         """Return whether a point was found that satisfies the program."""
         return self.solve(deadline)
@@ -252,6 +263,14 @@ class _Equilibrated:
         self.upper = program.upper / self.column
         self.integer = program.integer
 
+    @cached_property
+    def _transposed(self) -> csr_array:
+        return csr_array(self.matrix.T)
+
+    @cached_property
+    def _sizes(self) -> csr_array:
+        return abs(self._transposed)
+
     def load(self) -> highspy.Highs:
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = self.matrix.shape
@@ -277,16 +296,19 @@ class _Equilibrated:
         highs.passModel(lp)
         return highs
 
-    def lower_bound(self, multipliers: Vector, lower: Vector, upper: Vector) -> float:
+    def lower_bound(
+        self, multipliers: Vector, lower: Vector, upper: Vector, cost: Vector | None = None
+    ) -> float:
         """Value of the Lagrangian, less what rounding can have done to it."""
+        cost = self.cost if cost is None else cost
         y = multipliers
         limits = np.where(y > 0.0, self.row_lower, self.row_upper)
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)
         low, high = lower / self.column, upper / self.column
-        reduced = self.cost - self.matrix.T @ y
+        reduced = cost - self._transposed @ y
         widest = np.maximum(np.abs(low), np.abs(high))
-        terms = np.abs(self.cost) + abs(self.matrix).T @ np.abs(y)
+        terms = np.abs(cost) + self._sizes @ np.abs(y)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
 

@@ -262,6 +262,13 @@ class NearOptimalSet(ABC):
         del time_limit
         return self.score_range(X, time_limit=Deadline.after(-1.0))
 
+    def prepare(self, X: ArrayLike, y: ArrayLike, *, time_limit: TimeLimit = None) -> None:
+        """Do ahead what several searches for extremes on the same rows share; here it is nothing.
+
+        No answer depends on it, only how good a bound is found in a limited time.
+        """
+        del X, y, time_limit
+
     def sample(
         self, n: int, random_state: int | None = None, *, time_limit: TimeLimit = None
     ) -> list[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from pessimal.auditing import AuditReport
-from pessimal.auditing.text import rounded
+from pessimal.auditing.text import percent, rounded
 from pessimal.labels import spoken
 from pessimal.tolerances import SLACK_OF_BOUNDS
 
@@ -103,7 +103,8 @@ def answer(
     if not report.classes:
         return Answer(_advice_on_numbers(report), (_errors(report, model, rows),), meaning(report))
     group = _rows_right(report, model, rows, beside)
-    return Answer(_advice(report, rows, beside, held_out), (group,), meaning(report))
+    do = _advice(report, rows, beside, held_out) + _rare(report)
+    return Answer(do, (group,), meaning(report))
 
 
 def meaning(report: AuditReport) -> str:
@@ -213,7 +214,7 @@ def _advice(
         frequent = "always giving the more frequent answer"
         told = _baseline(ours, most, of, "held-out", frequent, held_out)
     if told:
-        return told + _rare(report)
+        return told
     found, _ = worst_right(report)
     if found <= constant:
         return (
@@ -243,27 +244,32 @@ def _on_disagreement(report: AuditReport, rows: str) -> str:
     if some > n / TWO:
         return (
             "Do not rely on single predictions: on most rows, "
-            f"{some} of {n} {rows} ones ({some / n:.0%}), equally good models were found to "
+            f"{some} of {n} {rows} ones ({percent(some / n)}), equally good models were found to "
             "disagree. More rows or fewer columns would help."
         )
     return (
         "Use the model where equally good models agree, and have a person decide where they do "
-        f"not: on {some} of {n} {rows} rows ({some / n:.0%}) they were found to disagree."
+        f"not: on {some} of {n} {rows} rows ({percent(some / n)}) they were found to disagree."
     )
 
 
 def _rare(report: AuditReport) -> str:
-    """Say so if a class is so rare that a constant is hard to beat by rows right."""
-    share, name = min(
-        (float(np.mean([label == which for label in report.labels.tolist()])), name)
-        for which, name in zip(report.classes, spoken(report.classes), strict=True)
-    )
-    if len(report.classes) != TWO or share >= RARE:
+    """Say how many of a class are found that is so rare that rows right say little of it."""
+    if len(report.classes) != TWO:
         return ""
-    return (
-        f" Only {share:.0%} of the rows are “{name}”: rows right say little of how well those are "
-        "found, and class weights find more of them."
+    positive = np.array([label == report.classes[1] for label in report.labels.tolist()])
+    which = int(positive.mean() <= 0.5)
+    rare = positive == bool(which)
+    if not 0.0 < rare.mean() < RARE:
+        return ""
+    found = int(np.sum(rare & ((report.reference.scores > 0.0) == positive)))
+    name, n = spoken(report.classes)[which], int(rare.sum())
+    told = (
+        f" Only {percent(n / len(rare))} of the rows are “{name}”: of these {n} the model finds "
+        f"{found or 'none'}."
     )
+    few = TWO * found < n
+    return f"{told} Class weights find more of them, as a rule." if few else told
 
 
 def _baseline(

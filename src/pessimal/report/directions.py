@@ -42,8 +42,9 @@ def directions(
     if ranges is not None:
         undetermined = int(ranges.undetermined.sum())
         told.append(
-            f"Of {len(names)} columns, {undetermined} point one way in one equally good model and "
-            "the other way in another: do not read a cause into them."
+            f"Of {len(names)} columns, {undetermined} {'points' if undetermined == 1 else 'point'} "
+            "one way in one equally good model and the other way in another: do not read a cause "
+            f"into {'it' if undetermined == 1 else 'them'}."
             if undetermined
             else "No equally good model was found in which a column points the other way."
         )

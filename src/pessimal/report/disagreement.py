@@ -44,7 +44,8 @@ def disagreement(report: AuditReport, cells: pd.DataFrame | None) -> list[Sectio
     caption = "Rows with the same entries share a line." if cells is not None else "By row."
     if left_out > 0:
         caption += f" The first {MOST_ROWS} lines; {left_out} more are left out."
-    table = Table("disagreement", caption, frame[:MOST_ROWS])
+    # Of thousands of rows with hundreds of entries writing all would take longer than the figures.
+    table = Table("disagreement", caption, frame[:MOST_ROWS].map(_cell))
     title = "Rows on which equally good models disagree"
     return [Section(title, (told, *(more if unknown else ())), (table,))]
 
@@ -65,10 +66,10 @@ def _listed(report: AuditReport, rows: Any, cells: pd.DataFrame | None) -> pd.Da
         names_of = list(names.values())
         frame["models say"] = [" or ".join(names_of[k] for k in line) for line in said_by]
     if cells is not None:
-        taken = {str(name): list(map(_cell, cells.loc[index, name])) for name in cells.columns}
+        entries = cells.loc[index].astype(object).reset_index(drop=True)
         # A column of the table may have the name of one of ours.
-        entries = pd.DataFrame(taken)
-        entries.columns = [f"{n} (entry)" if n in frame.columns else n for n in entries.columns]
+        given = map(str, entries.columns)
+        entries.columns = [f"{n} (entry)" if n in frame.columns else n for n in given]
         frame = pd.concat([frame, entries], axis=1)
     return frame
 

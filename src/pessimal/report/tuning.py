@@ -28,8 +28,7 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
         *notes((words.rows_used(run), *run.notes, *report.notes)),
         computed(report, {"data": name, **run.model.facts}),
     ]
-    title = f"{run.settings.view.capitalize()} tuning on {name}"
-    write_page(path, title, first_screen(run), sections)
+    write_page(path, f"Linear SVM tuned on {name}", first_screen(run), sections)
 
 
 def first_screen(run: TuningRun) -> Answer:
@@ -59,8 +58,8 @@ def notebook_of_tuning(run: TuningRun) -> str:
 
 _LIMITS = (
     "The tuned limits bound the size of each coefficient of the standardised columns. The model "
-    "that predicts is trained within them on all rows that were not held out, so it need not lie "
-    "in the ranges, which are of models trained on half of them."
+    "that predicts is a mean of models that keep to them and train well on all rows that were not "
+    "held out. It need not lie in the ranges, which are of models trained on half of these rows."
 )
 
 

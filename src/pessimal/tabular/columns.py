@@ -87,6 +87,9 @@ def make_column_encoder(frame: pd.DataFrame, missing: Missing, text: Text) -> Co
         column, note = _decide(name, frame[name], missing, text)
         columns += [column] if column else []
         notes += [note] if note else []
+    texts = [f"{c.name!r} ({len(c.categories)})" for c in columns if c.categories]
+    if texts:
+        notes.append(f"Text became features of 0 and 1, one per category: {', '.join(texts)}.")
     if not columns:
         raise InvalidInputError(
             f"no column is left to learn from: {' '.join(notes) or 'the target is the only one.'} "
@@ -114,7 +117,7 @@ def _decide(
         return column, _row_number_note(name, numbers)
     if text == "refuse":
         raise InvalidInputError(_why_refused(name, _texts(known), numbers))
-    return _categories(name, _texts(known), missing)
+    return _categories(name, _texts(known), missing), None
 
 
 def _why_refused(name: str, known: pd.Series, numbers: pd.Series) -> str:
@@ -138,7 +141,7 @@ def _why_refused(name: str, known: pd.Series, numbers: pd.Series) -> str:
     )
 
 
-def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, str]:
+def _categories(name: str, known: pd.Series, missing: Missing) -> Column:
     counts = known.value_counts()
     if len(counts) > MOST_CATEGORIES:
         raise InvalidInputError(
@@ -147,8 +150,7 @@ def _categories(name: str, known: pd.Series, missing: Missing) -> tuple[Column, 
             f"--drop {name!r}"
         )
     categories = tuple(sorted(counts.index))
-    column = Column(name, categories, str(counts.index[0]) if missing == "fill" else None)
-    return column, f"{name!r} holds text and became {len(categories)} features of 0 and 1."
+    return Column(name, categories, str(counts.index[0]) if missing == "fill" else None)
 
 
 def _row_number_note(name: str, numbers: pd.Series) -> str | None:

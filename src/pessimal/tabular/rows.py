@@ -137,12 +137,15 @@ def complete_rows(
     """
     cells = table.columns.iloc[rows]
     X = encoder.features(cells)
-    notes = [
-        f"Rows to {purpose} without a value in {column.name!r}, filled with {column.fill}: "
-        f"{n_filled} of {len(cells)}."
+    filled = [
+        f"{n_filled} in {column.name!r} with {_shown(column.fill)}"
         for column in encoder.columns
         if column.fill is not None and (n_filled := cells[column.name].isna().sum())
     ]
+    notes = []
+    if filled:
+        gaps = f"Missing cells of the {len(cells)} rows to {purpose}, filled"
+        notes.append(f"{gaps}: {', '.join(filled)}.")
     whole = X.notna().all(axis=1).to_numpy()
     if not whole.all():
         # By column, not by feature: of a category that the encoder does not know all are missing.
@@ -165,10 +168,20 @@ def require_both_classes(table: Labelled, rows: CompleteRows, purpose: str) -> N
     for sign, label in zip((-1.0, 1.0), table.classes, strict=True):
         n_rows = int(np.sum(rows.y == sign))
         if n_rows < 2:
+            gaps = table.columns[table.y == sign].isna().sum()
+            remedy = "pass more rows, or hold out fewer"
+            if gaps.any():
+                remedy = (
+                    f"leave out the column with most missing cells (--drop {gaps.idxmax()!r}), "
+                    f"fill them (--missing fill), {remedy}"
+                )
             raise InvalidInputError(
-                f"class {label!r} has {n_rows} complete row(s) to {purpose} and needs two; pass "
-                "more rows, hold out fewer, or fill missing cells"
+                f"class {label!r} has {n_rows} complete row(s) to {purpose} and needs two; {remedy}"
             )
+
+
+def _shown(fill: float | str) -> str:
+    return repr(fill) if isinstance(fill, str) else f"{fill:.6g}"
 
 
 def _plain(label: Any) -> str | int | float | bool:

@@ -24,6 +24,15 @@ MOST_FEATURES = 300
 """With more there is no enclosure in a file: it would have 10⁵ numbers."""
 
 
+ENCLOSURE_SECONDS, ENCLOSURE_SHARE = 0.5, 0.1
+"""To make an enclosure: seconds, and at most this share of a time limit."""
+
+
+def enclosing_seconds(time_limit: float) -> float:
+    """Return how much of a time limit is kept for an enclosure."""
+    return min(ENCLOSURE_SECONDS, ENCLOSURE_SHARE * time_limit)
+
+
 def enclosure_of(members: Any) -> EllipsoidPair | None:
     """Return the enclosure of the set behind a StandardScaler, if it has one."""
     if not (isinstance(members, PipelineSet) and isinstance(members.inner, SmoothSet)):

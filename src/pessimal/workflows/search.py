@@ -38,7 +38,7 @@ from pessimal.tabular import (
     require_both_classes,
 )
 from pessimal.workflows.audit import affordable, audit_fitted, weighing
-from pessimal.workflows.enclosures import enclosure_of
+from pessimal.workflows.enclosures import enclosing_seconds, enclosure_of
 from pessimal.workflows.model import Fact, Label, TunedModel
 from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
 from pessimal.workflows.overrun import overrun_notes
@@ -232,7 +232,8 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     final = search.best_estimator_
     report = None
     if len(testing.y):
-        left = max(deadline.left, AT_ONCE)
+        enclosing = enclosing_seconds(settings.time_limit) if kind.linear else 0.0
+        left = max(deadline.left - enclosing, AT_ONCE)
         report = _audit(
             final, tuning, testing, table, settings, left, stopped_by, search.refit_time_
         )
@@ -272,7 +273,7 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     if not kind.linear:
         return run
     with ended_by_interrupts(deadline):
-        return replace(run, model=_model(run, final, table, encoder))
+        return replace(run, model=_model(run, final, table, encoder, deadline))
 
 
 def _search(
@@ -363,7 +364,9 @@ def _candidates(kind: ModelKind, search: PessimisticSearchCV) -> tuple[Candidate
     )
 
 
-def _model(run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEncoder) -> TunedModel:
+def _model(
+    run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEncoder, deadline: Deadline
+) -> TunedModel:
     """Return the final model for the features as they are in the table."""
     scaler, linear = final
     coef = np.ravel(linear.coef_) / scaler.scale_
@@ -378,7 +381,7 @@ def _model(run: SearchRun, final: Pipeline, table: Labelled, encoder: ColumnEnco
         guarantee=run.guarantee,
         facts=facts(run),
         kind=run.settings.model,
-        equally_good=enclosure_of(run.search.near_optimal_set()),
+        equally_good=None if deadline.over else enclosure_of(run.search.near_optimal_set()),
     )
 
 

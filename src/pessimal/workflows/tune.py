@@ -40,7 +40,7 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
-from pessimal.workflows.enclosures import MOST_FEATURES
+from pessimal.workflows.enclosures import MOST_FEATURES, enclosing_seconds
 from pessimal.workflows.model import Fact, TunedModel
 from pessimal.workflows.ordinary import Ordinary, tuned_ordinarily
 from pessimal.workflows.overrun import overrun_notes
@@ -56,9 +56,6 @@ SECONDS_AFTER_INTERRUPTION = 5.0
 """Whoever presses Ctrl-C waits no longer than this for the audit of what was found."""
 
 CTRL_C_NOTE = "Ctrl-C came before the end: what it cut short is kept as far as it went."
-
-ENCLOSURE_SECONDS, ENCLOSURE_SHARE = 0.5, 0.1
-"""For what bounds equally good models of new rows: seconds, and at most this share of the limit."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +228,8 @@ def _tune(table: Labelled, settings: Settings) -> TuningRun:
     ordinary = None
     if settings.view == "pessimistic":
         ordinary = tuned_ordinarily(estimator.result_, deadline, settings.seed)
-    bounding = min(ENCLOSURE_SECONDS, ENCLOSURE_SHARE * settings.time_limit)
-    report = _audit(estimator, tuning, table, settings, max(deadline.left - bounding, AT_ONCE))
+    left = max(deadline.left - enclosing_seconds(settings.time_limit), AT_ONCE)
+    report = _audit(estimator, tuning, table, settings, left)
     model = TunedModel(
         target=table.target,
         classes=table.classes,

@@ -66,6 +66,19 @@ class TestEnumeration:
         assert problem.val_loss(w, b) == pytest.approx(worst.value, abs=1e-8)
         assert in_near_optimal_set(problem, w, b, box, budget)
 
+    @settings(max_examples=60)
+    @given(problem=uneven_problems(), budget=budgets(), data=st.data())
+    def test_ranges_found_again_in_every_node(
+        self, problem: TuningProblem, budget: Budget, data: st.DataObject
+    ) -> None:
+        box = data.draw(boxes(problem))
+        cases = WorstCases(problem, budget)
+        cases._tree.plain_nodes = 0
+        worst = found(cases, box)
+        largest = brute_force_worst_case(problem, box, budget)
+        assert worst.value == pytest.approx(largest, abs=TOLERANCE)
+        assert worst.upper_bound == pytest.approx(largest, abs=TOLERANCE)
+
     @settings(max_examples=12)
     @given(problem=uneven_problems(), budget=budgets(), data=st.data())
     def test_box_after_box_on_warm_programs(
@@ -193,15 +206,18 @@ class TestTree:
         assert never.value == pytest.approx(exact.value, abs=TOLERANCE)
         assert never.upper_bound == pytest.approx(exact.value, abs=TOLERANCE)
 
-    def test_out_of_nodes_or_time_the_bounds_hold_and_tighten(self) -> None:
+    @pytest.mark.parametrize("plain_nodes", [0, 10, 10_000])
+    def test_out_of_nodes_or_time_the_bounds_hold_and_tighten(self, plain_nodes: int) -> None:
         problem, budget = random_problem(6, 30, 30, 5), Budget(0.3, 0.1)
         cases = WorstCases(problem, budget)
+        cases._tree.plain_nodes = plain_nodes
         box = 0.5 * problem.upper
         limit = cases.limit(box)
         exact = cases.worst(box, limit)
         assert exact.nodes > 20
         bounds = []
-        for node_limit in (0, 1, 5, 20, exact.nodes):
+        # Which cuts are there from before decides how many nodes it takes, so ten times as many.
+        for node_limit in (0, 1, 5, 20, 10 * exact.nodes):
             worst = cases.worst(box, limit, node_limit=node_limit)
             assert worst.nodes <= node_limit
             assert worst.value <= exact.value + TOLERANCE

@@ -18,7 +18,8 @@ from strategies import boxes, budgets, problems
 from pessimal.errors import InvalidInputError
 from pessimal.limits import Deadline
 from pessimal.near_optimal import best_case, least_loss, score_range
-from pessimal.near_optimal.polyhedral.linear_program import near_optimal, row_ranges
+from pessimal.near_optimal.polyhedral import linear_program
+from pessimal.near_optimal.polyhedral.linear_program import BoxModels, near_optimal, row_ranges
 from pessimal.problem import Budget, TuningProblem, Vector, margin_rows
 
 TOLERANCE = 1e-7
@@ -138,3 +139,28 @@ def test_ranges_that_time_cuts_short_hold_the_exact_ones(
     assert (len(ends), len(first_ends)) == (2 * len(rows), 0)
     assert (coarse_low <= low + TOLERANCE).all()
     assert (coarse_high >= high - TOLERANCE).all()
+
+
+def test_a_program_that_there_is_no_time_to_load_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = random_problem(0)
+    monkeypatch.setattr(linear_program, "SECONDS_PER_CELL", 1000.0)
+    monkeypatch.setattr(linear_program, "WarmProgram", None)  # not to be called
+    models = BoxModels(problem, np.ones(4))
+    trained = models.least_loss(Deadline.after(500.0), at_least=0.0)
+    assert (trained.optimal, trained.lower_bound) == (False, 0.0)
+    assert trained.value == problem.train_loss(trained.w, trained.b)
+    models.limit_training(trained.value)
+    assert models.least(np.ones(5), deadline=Deadline.after(500.0)) == (None, -np.inf)
+
+
+def test_a_limit_set_before_the_first_solve_holds_in_it() -> None:
+    problem, box = random_problem(1), np.ones(4)
+    limit = 1.1 * least_training_loss(problem, box)
+    models = BoxModels(problem, box)
+    models.limit_training(limit)
+    u = models.minimise(np.ones(5))
+    assert problem.train_loss(u[:-1], float(u[-1])) <= limit + TOLERANCE
+    late = near_optimal(problem, box, Budget(epsilon=0.1))
+    assert np.ones(5) @ u == pytest.approx(np.ones(5) @ late.minimise(np.ones(5)), abs=TOLERANCE)

@@ -14,9 +14,10 @@ from oracles import brute_force_worst_case
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
-from pessimal.near_optimal.polyhedral.directions import Coordinates, DirectionSearch
+from pessimal.near_optimal.polyhedral.cells import Cell, Cells, Coordinates
+from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.near_optimal.polyhedral.parabolas import Parabolas, Points
-from pessimal.problem import Budget, Matrix, TuningProblem, Vector
+from pessimal.problem import Budget, TuningProblem, Vector
 
 
 def random_problem(seed: int, n_train: int, n_val: int, p: int) -> TuningProblem:
@@ -29,13 +30,17 @@ def random_problem(seed: int, n_train: int, n_val: int, p: int) -> TuningProblem
 
 def searched(
     problem: TuningProblem, budget: Budget, loss: OneBreakpoint
-) -> tuple[DirectionSearch, Matrix, BoxSet]:
-    """Return a search, with some members of its set."""
+) -> tuple[DirectionSearch, Cells, BoxSet]:
+    """Return a search, with the cells it cuts a set into."""
     members = BoxSet(problem, problem.upper, budget)
     ranges = members._ranges
     ranges.find_loosely(problem.X_val, NEVER)
-    search = DirectionSearch(problem, members.box, members.training_limit, loss, ranges)
-    return search, np.array(ranges.members), members
+    ranges.find_loosely(problem.X_train, NEVER)
+    coordinates = Coordinates.of(np.array(ranges.members), ranges, NEVER)
+    assert coordinates is not None
+    cells = Cells(coordinates, ranges)
+    search = DirectionSearch(problem, members.box, members.training_limit, loss, cells)
+    return search, cells, members
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=0.1), Budget(delta=0.1), Budget(1.0, 0.1)])
@@ -45,8 +50,8 @@ def test_branching_on_directions_ends_at_the_worst_case_of_enumeration(
 ) -> None:
     problem = random_problem(seed, 8, 6, 2)
     worst = brute_force_worst_case(problem, problem.upper, budget)
-    search, members, _ = searched(problem, budget, HINGE)
-    bound = search.bound(lambda _: worst, 0.01, members, NEVER)
+    search, _, _ = searched(problem, budget, HINGE)
+    bound = search.bound(lambda _: worst, 0.01, NEVER)
     assert worst - 1e-6 <= bound <= worst + 0.011
 
 
@@ -56,9 +61,9 @@ def test_moments_bound_less_than_chords_and_more_than_any_member(
     seed: int, loss: OneBreakpoint
 ) -> None:
     problem = random_problem(seed, 60, 60, 8)
-    search, known, members = searched(problem, Budget(epsilon=0.05), loss)
+    search, _, members = searched(problem, Budget(epsilon=0.05), loss)
     by_chords = members.worst_on(problem, loss, NEVER, 1)
-    bound = search.bound(lambda _: 0.0, np.inf, known, NEVER)  # the root is closed at once
+    bound = search.bound(lambda _: 0.0, np.inf, NEVER)  # the root is closed at once
     whole_point = 1.0 / problem.n_val if loss.counts else 0.0  # counts are rounded down
     assert by_chords.value < bound < by_chords.upper_bound + whole_point
 
@@ -69,33 +74,25 @@ def test_multipliers_of_a_solve_that_was_stopped_bound_every_model(
 ) -> None:
     problem, budget = random_problem(seed, 8, 6, 2), Budget(epsilon=0.1)
     worst = brute_force_worst_case(problem, problem.upper, budget)
-    search, known, members = searched(problem, budget, HINGE)
-    coordinates = Coordinates.of(known, members._ranges, NEVER)
-    assert coordinates is not None
-    program = search._program(coordinates, NEVER)
-    nothing = program.others[:0]
-    solved = program.solve(nothing, NEVER).bound
+    search, cells, _ = searched(problem, budget, HINGE)
+    solved = search.bound_in(cells.root, NEVER).bound
     bounds = []
     for still_looks in range(40):
         with monkeypatch.context() as patch:
             LeapingClock(patch, still_looks)
-            bounds.append(program.solve(nothing, Deadline(1.0)).bound)
+            bounds.append(search.bound_in(cells.root, Deadline(1.0)).bound)
     assert min(bounds) >= worst - 1e-6
     assert bounds[0] > solved + 0.1
     assert bounds[-1] == solved
     assert sum(bound < solved + 0.01 for bound in bounds[:-1]) > bounds.count(solved)
 
 
-def test_a_slab_outside_the_set_is_known_to_be_empty() -> None:
+def test_a_cell_outside_the_set_is_known_to_be_empty() -> None:
     problem = random_problem(0, 20, 10, 3)
-    search, known, members = searched(problem, Budget(epsilon=0.1), HINGE)
-    coordinates = Coordinates.of(known, members._ranges, NEVER)
-    assert coordinates is not None
-    program = search._program(coordinates, NEVER)
-    reach = float(coordinates.reach[0])
-    outside = np.array([[0.0], [1.01 * reach], [2.0 * reach], [0.0]])
-    slab = Points(np.eye(1, 4), *outside)
-    assert program.solve(slab, NEVER).bound == -np.inf
+    search, cells, _ = searched(problem, Budget(epsilon=0.1), HINGE)
+    low, high = cells.root.low.copy(), cells.root.high.copy()
+    low[0], high[0] = 1.01 * high[0], 2.0 * high[0]
+    assert search.bound_in(Cell(low, high), NEVER).bound == -np.inf
 
 
 def test_a_sum_of_parabolas_is_nowhere_larger_than_said() -> None:
@@ -132,8 +129,8 @@ def test_units_of_features_do_not_spoil_the_bound(loss: OneBreakpoint) -> None:
     )
     bounds = []
     for problem in (usual, other):
-        search, known, _ = searched(problem, Budget(epsilon=0.1), loss)
-        bounds.append(search.bound(lambda _: 0.0, np.inf, known, NEVER))  # of the root
+        search, _, _ = searched(problem, Budget(epsilon=0.1), loss)
+        bounds.append(search.bound(lambda _: 0.0, np.inf, NEVER))  # of the root
     assert bounds[1] == pytest.approx(bounds[0], rel=0.02)
 
 
@@ -170,6 +167,6 @@ def test_a_solver_that_breaks_down_proves_nothing(
     solver: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = random_problem(0, 20, 10, 3)
-    search, known, _ = searched(problem, Budget(epsilon=0.1), HINGE)
+    search, _, _ = searched(problem, Budget(epsilon=0.1), HINGE)
     monkeypatch.setattr(clarabel, "DefaultSolver", solver)
-    assert search.bound(lambda _: 0.0, 0.01, known, NEVER) == np.inf
+    assert search.bound(lambda _: 0.0, 0.01, NEVER) == np.inf

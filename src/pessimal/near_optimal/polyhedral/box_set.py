@@ -19,10 +19,11 @@ from scipy.sparse import csr_array, hstack
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, signs
 from pessimal.limits import NEVER, Deadline, TimeLimit
-from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step
+from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, ZeroOne
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.polyhedral.cases import WorstCases
+from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
 from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.polyhedral.linear_program import (
@@ -42,17 +43,24 @@ DRAWN, DRAWN_PER_FEATURE = 20, 2
 RANGES_SHARE = 0.3
 """Of the time left, for the ranges of scores before a search."""
 
-MANY = 120
+MANY = 60
 """Points on both sides of a breakpoint beyond which branching on them rarely proves anything."""
 
-FIRST_SHARE, FIRST_SHARE_OF_MANY = 0.4, 0.05
-"""Of the time left, for branching on points before directions are looked at."""
+FIRST_SHARE = 0.4
+"""Of the time left, for branching on points, unless they are many, before directions are."""
+
+TRAINING_SHARE = 0.5
+"""Of the time left, for the ranges of training points: where they are coarse, so is a bound."""
+
+ASCENT_SHARE = 0.2
+"""Of the time left, for ascents from models that are known."""
 
 ROOT_SHARE = 0.5
 """Of the time left, for the root of the tree on points: no search goes without its bound."""
 
 MOMENTS_SHARE, MOMENTS_SHARE_OF_MANY = 0.6, 0.9
-"""Of the rest, for branching on directions before points are returned to."""
+"""Of the rest, for branching on directions before points are returned to: of many that proves
+nothing, but finds models."""
 
 
 class BoxSet(NearOptimalSet):
@@ -79,7 +87,8 @@ class BoxSet(NearOptimalSet):
     loss = HINGE
     classes: Classes = (-1.0, 1.0)
     _warm: BoxModels | None = None
-    _of_budget = ("training_limit", "models", "_ranges", "_warm")
+    _cells: Cells | None = None
+    _of_budget = ("training_limit", "models", "_ranges", "_warm", "_cells")
 
     def __init__(
         self,
@@ -173,6 +182,10 @@ class BoxSet(NearOptimalSet):
     def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
         """Find the range of the score of each row: two linear programs each, solved once."""
         points = feature_rows("X", X, self.problem.n_features)
+        if deadline.over and "_ranges" not in self.__dict__:
+            rows = margin_rows(points, np.ones(len(points)))
+            low, high = coarse_ranges(self.problem, self.box, self.training_limit, rows)
+            return ScoreRange(low, high, np.zeros(len(points), dtype=np.bool_), [])
         low, high, exact = self._ranges.find(points, deadline)
         ends = self._ranges.ends(points)
         return ScoreRange(low, high, exact, [Linear(u[:-1], -float(u[-1])) for u in ends])
@@ -185,6 +198,14 @@ class BoxSet(NearOptimalSet):
         met = self._ranges.met[before:]
         models = [Linear(u[:-1], -float(u[-1])) for u in met]
         return ScoreRange(*self._ranges.known(points), models)
+
+    def prepare(self, X: ArrayLike, y: ArrayLike, *, time_limit: TimeLimit = None) -> None:
+        """Bound the scores of training rows, on which bounds of many validation rows depend."""
+        deadline = Deadline.read(time_limit)
+        low, high = self._known_margins(self._judging(X, y))
+        undecided = max(_undecided(low, high, loss.threshold) for loss in (HINGE, ZeroOne()))
+        if undecided > MANY and deadline.moment < np.inf:
+            self._ranges.find_loosely(self.problem.X_train, deadline)
 
     def enclosure(
         self, shift: Vector, scale: Vector, *, time_limit: TimeLimit = None
@@ -293,12 +314,13 @@ class BoxSet(NearOptimalSet):
         with suppress(KeyboardInterrupt):
             low, high, exact = self._margin_ranges(problem, loss, deadline)
             met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-            cases.know(low, high, exact, met, deadline)
+            cases.know(low, high, exact, met, deadline.share(ASCENT_SHARE))
             if node_limit is None and deadline.moment < np.inf:
-                many = np.sum((low < loss.threshold) & (high > loss.threshold)) > MANY
-                first = deadline.share(FIRST_SHARE_OF_MANY if many else FIRST_SHARE)
+                many = _undecided(low, high, loss.threshold) > MANY
+                first = deadline.share(0.0 if many else FIRST_SHARE)
                 cases.solve_root(first, deadline.share(ROOT_SHARE))
-                cases.run(first)
+                if not many:
+                    cases.run(first)
                 rest = deadline.share(MOMENTS_SHARE_OF_MANY if many else MOMENTS_SHARE)
                 self._bound_along_directions(cases, problem, loss, rest)
             cases.run(deadline, node_limit)
@@ -324,24 +346,37 @@ class BoxSet(NearOptimalSet):
                 cases.ascend_from(u[None, :], deadline)
             return cases.known().value
 
-        search = DirectionSearch(problem, self.box, self.training_limit, loss, self._ranges)
-        members = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-        cases.prove(search.bound(best, cases.gain, members, deadline))
+        self._ranges.find_loosely(self.problem.X_train, deadline.share(TRAINING_SHARE))
+        if self._cells is None:
+            members = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
+            coordinates = Coordinates.of(members, self._ranges, deadline)
+            if coordinates is None:
+                return
+            self._cells = Cells(coordinates, self._ranges)
+        search = DirectionSearch(problem, self.box, self.training_limit, loss, self._cells)
+        cases.prove(search.bound(best, cases.gain, deadline))
 
     def _margin_ranges(
         self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
     ) -> tuple[Vector, Vector, Mask]:
         """Find the ranges of the margins that may lie on both sides of the breakpoint."""
-        ends = np.array(self._ranges.known(problem.X_val)[:2]) * problem.y_val
-        matter = (ends.min(axis=0) < loss.threshold) & (ends.max(axis=0) > loss.threshold)
+
+        def undecided() -> Mask:
+            low, high = self._known_margins(problem)
+            return (low < loss.threshold) & (high > loss.threshold)
+
         if deadline.moment < np.inf:
-            self._ranges.find_loosely(problem.X_val[matter], deadline.share(RANGES_SHARE))
-            ends = np.array(self._ranges.known(problem.X_val)[:2]) * problem.y_val
-            matter = (ends.min(axis=0) < loss.threshold) & (ends.max(axis=0) > loss.threshold)
-        self._ranges.find(problem.X_val[matter], deadline.share(RANGES_SHARE))
-        *scores, exact = self._ranges.known(problem.X_val)
-        ends = np.array(scores) * problem.y_val
-        return ends.min(axis=0), ends.max(axis=0), exact
+            rows = problem.X_val[undecided()]
+            self._ranges.find_loosely(rows, deadline.share(RANGES_SHARE))
+        if deadline.moment == np.inf or undecided().sum() <= MANY:
+            self._ranges.find(problem.X_val[undecided()], deadline.share(RANGES_SHARE))
+        return *self._known_margins(problem), self._ranges.known(problem.X_val)[2]
+
+    def _known_margins(self, problem: TuningProblem) -> tuple[Vector, Vector]:
+        """Return what is known of the ranges of validation margins."""
+        low, high, _ = self._ranges.known(problem.X_val)
+        ends = np.array([low, high]) * problem.y_val
+        return ends.min(axis=0), ends.max(axis=0)
 
     def _least_hinge(
         self, problem: TuningProblem, loss: Hinge, deadline: Deadline
@@ -363,7 +398,7 @@ class BoxSet(NearOptimalSet):
         """
         rows = margin_rows(problem.X_val, problem.y_val)
         rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
-        if not len(rows):
+        if not (len(rows) and deadline.affords(loading_seconds(self.problem))):
             return u
         n_columns = len(self.models.program.cost)
         others = csr_array((len(rows), n_columns - rows.shape[1]))
@@ -379,6 +414,11 @@ class BoxSet(NearOptimalSet):
             return u
         x = simplex.point()[: rows.shape[1]]
         return np.append(np.clip(x[:-1], -self.box, self.box), x[-1])
+
+
+def _undecided(low: Vector, high: Vector, threshold: float) -> int:
+    """Return how many margins may be on both sides of a threshold."""
+    return int(np.sum((low < threshold) & (high > threshold)))
 
 
 def _unfit(loss: Loss) -> InvalidInputError:

@@ -177,7 +177,10 @@ class WorstCases:
         losses = self.problem.val_weight @ self._loss.value(margins)
         with stopping(self._watch, deadline) as stops:
             for k in np.argsort(-losses, kind="stable")[:_STARTS]:
+                before = self._tree.best
                 self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+                if self._tree.counts and self._tree.best > before:
+                    self._tree.sharpen()
                 if stops():
                     break
 

@@ -92,7 +92,7 @@ def worst_case(
         For ``"flip"``: the validation points V_f to flip; by default all of them.
     time_limit : float, optional
         Seconds after which the worst model so far is returned, with the upper bound proved by
-        then. For ``"flip"`` it is the trained model; training has half a second in any case.
+        then. For ``"flip"`` it is the trained model; training has 0.3 s in any case.
     node_limit : int, optional
         For ``"exact"`` and the hinge loss: the same in nodes, alike on every machine.
     method, flipped

@@ -8,13 +8,15 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
-from pessimal.limits import NEVER, Deadline, read_time_limit
+from pessimal.limits import LATE_SECONDS, NEVER, Deadline, read_time_limit
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.near_optimal.polyhedral.program import (
     best_intercept,
@@ -22,9 +24,6 @@ from pessimal.near_optimal.polyhedral.program import (
     intercept_range,
 )
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_rows, margin_rows
-
-TRAINING_SECONDS = 0.5
-"""How long training may take past a deadline."""
 
 SECONDS_PER_CELL = 5e-7
 """What it takes HiGHS to load rows × features and to solve a first program of them, at least."""
@@ -58,7 +57,7 @@ def least_loss(problem: TuningProblem, box: ArrayLike, time_limit: float | None 
     box : float or array-like of shape (p,)
         The hyperparameters w̄.
     time_limit : float, optional
-        Seconds after which the best model so far is returned; half a second it has in any case.
+        Seconds after which the best model so far is returned; 0.3 s it has in any case.
 
     Returns
     -------
@@ -118,6 +117,7 @@ class BoxModels:
 
     Columns ``(u, ξ, v)`` with ``ξ`` the hinges of T and ``v`` those of further points, given by
     their margin rows and a breakpoint; the last row is the training loss, without limit at first.
+    HiGHS loads it when it is first solved, if there is time for that: loading cannot be cut short.
     """
 
     def __init__(
@@ -137,8 +137,17 @@ class BoxModels:
             at = np.append(at, np.full(len(others), breakpoint_))
         self.program = _hinge_program(problem, box, margins, at)
         self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
+        self._known_limits: dict[float, tuple[Vector, Vector]] = {}
         self._unit = 1.0  # of the training loss in its row
-        self._simplex = WarmProgram(self.program)
+        self._loading = SECONDS_PER_CELL * margins.size
+
+    @cached_property
+    def _simplex(self) -> WarmProgram:
+        return WarmProgram(self.program)
+
+    def _ready(self, deadline: Deadline) -> bool:
+        """Whether the program is loaded, or there is time for it."""
+        return "_simplex" in self.__dict__ or deadline.affords(self._loading)
 
     def minimise(
         self,
@@ -151,14 +160,16 @@ class BoxModels:
         self._simplex.minimise()
         return self._model()
 
-    def least_loss(self, deadline: Deadline = NEVER, at_least: float = TRAINING_SECONDS) -> Trained:
+    def least_loss(self, deadline: Deadline = NEVER, at_least: float = LATE_SECONDS) -> Trained:
         """Train: the paper's eq. (boxSVM). Past the deadline, the best model so far.
 
         A small loss is minimised again in its own unit, for tolerances are absolute. Some seconds
         it has in any case: without training there is little to say.
         """
-        deadline = deadline.not_within(at_least)
         trained = self._untrained()
+        if not (at_least or self._ready(deadline)):
+            return trained
+        deadline = deadline.not_within(at_least)
         unit = 1.0
         while True:
             self._set_cost(None, self.problem.train_weight / unit, None)
@@ -181,6 +192,8 @@ class BoxModels:
         deadline: Deadline = NEVER,
     ) -> tuple[Vector | None, float]:
         """Return a model of least cost, if there was time, and a bound on the cost of all."""
+        if not self._ready(deadline):
+            return None, -np.inf
         self._set_cost(model_cost, None, hinge_cost)
         solved = self._simplex.solve(deadline)
         bound = -np.inf  # without a training limit b is free, and multipliers bound nothing
@@ -196,7 +209,8 @@ class BoxModels:
         rescaled = self._unit / unit
         self.program.row_upper[last] = limit / unit
         if rescaled == 1.0:
-            self._simplex.set_row(last, -np.inf, limit / unit)
+            if "_simplex" in self.__dict__:
+                self._simplex.set_row(last, -np.inf, limit / unit)
             return
         # In the unit of the limit the tolerance of its row is relative.
         self._unit = unit
@@ -204,7 +218,25 @@ class BoxModels:
         scale[last] = rescaled
         matrix = csr_array(diags_array(scale) @ self.program.matrix)
         self.program = replace(self.program, matrix=matrix)
-        self._simplex = WarmProgram(self.program)
+        self.__dict__.pop("_simplex", None)
+
+    def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
+        """Return the models with ``rows·u ≤ at_most``, once training is limited."""
+        others = len(self.program.cost) - rows.shape[1]
+        part = copy(self)
+        part.program = self.program.extended(
+            cost=np.zeros(len(self.program.cost)),
+            rows=np.pad(rows, ((0, 0), (0, others))),
+            row_upper=at_most,
+            lower=np.zeros(0),
+            upper=np.zeros(0),
+        )
+        part._simplex = WarmProgram(part.program)
+        return part
+
+    def empty(self) -> bool:
+        """Whether the last run has multipliers that prove that there is no model."""
+        return self._simplex.infeasible(*self._limits(self.training_limit))
 
     def _untrained(self) -> Trained:
         """Return the best model without weights, which every box has."""
@@ -233,10 +265,12 @@ class BoxModels:
 
     def _limits(self, limit: float) -> tuple[Vector, Vector]:
         """Finite limits on all columns, which no model that trains within `limit` exceeds."""
-        low, high = intercept_range(self.problem, self.box, limit)
-        hinges = self._reach + max(-low, high)
-        lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
-        return lower, np.concatenate([self.box, [high], hinges])
+        if limit not in self._known_limits:
+            low, high = intercept_range(self.problem, self.box, limit)
+            hinges = self._reach + max(-low, high)
+            lower = np.concatenate([-self.box, [low], np.zeros(len(hinges))])
+            self._known_limits = {limit: (lower, np.concatenate([self.box, [high], hinges]))}
+        return self._known_limits[limit]
 
 
 def near_optimal(

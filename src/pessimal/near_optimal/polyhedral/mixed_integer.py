@@ -1,4 +1,4 @@
-"""The largest hinge loss over the near-optimal set Ψ by HiGHS: a second opinion.
+"""The largest hinge loss over the near-optimal set Ψ by HiGHS's own branch and bound: a rival.
 
 As a mixed-integer program, the largest validation loss has one binary ``z_k`` per validation point,
 which says whether its loss is active. With ``m_k`` the margin and ``low_k ≤ m_k ≤ high_k`` its

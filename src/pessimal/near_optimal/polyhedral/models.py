@@ -119,7 +119,7 @@ class Models(Simplex):
         return self.optimise(INF)
 
     def minimise(self, A: Matrix, row: int, sign: float) -> int:
-        """Minimise ``sign·A[row]·u``: of a program that has no rows but cuts."""
+        """Minimise ``sign·A[row]·u``: of a program none of whose rows has a cost."""
         for j in range(self.q):
             self.set_cost(j, sign * A[row, j], sign * A[row, j], 0.0)
         self.reprice(False)
@@ -145,16 +145,16 @@ class Models(Simplex):
         return STALLED
 
     def safe_bound(self) -> float:
-        """Bound what `minimise` minimised, from the cuts and multipliers, less all rounding.
+        """Bound what `minimise` minimised, from the rows and multipliers, less all rounding.
 
-        For any multipliers of cuts what is left of the cost is least at a corner of the box.
+        For any multipliers of rows what is left of the cost is least at a corner of the box.
         """
         total = 0.0
         size = 0.0
         for j in range(self.q):
             self.normal[j] = self.slope_left[j]
             self.terms[j] = abs(self.slope_left[j])
-        for i in range(self.n_val, self.m):
+        for i in range(self.m):
             k = self.q + i
             share = -self.y[k]
             if share != 0.0:

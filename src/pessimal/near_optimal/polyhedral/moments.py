@@ -7,12 +7,13 @@ distribution of models takes the place of one model, known by its mean ``v`` and
 margin, so that a ``t`` below 0 costs nothing and ``E t²`` is linear in ``(v, V)``, a point costs on
 average no more than
 
-    hinge:   ½·(E t + √E t²)  (Scarf)          and the chord over the range of t,
-    counts:  1 − (E t)²/E t² where E t < 0  (Cantelli)   and the line up to 1 at t = 0,
+    hinge:   ½·(E t + √E t²)  (Scarf),
+    counts:  1 − (E t)²/E t² where E t < 0  (Cantelli),
 
-while a training point with ``−b ≤ t ≤ a`` costs at least ``½·E[t + (2t² + (b − a)·t)/(a + b)]``,
-since that parabola lies below the hinge over the range. The training limit therefore bounds the
-second moments. The largest average loss is a semidefinite program.
+nor more than a parabola that lies above its loss over the range of t and meets it at the ends. A
+training point with ``−b ≤ t ≤ a`` costs at least ``½·E[t + (2t² + (b − a)·t)/(a + b)]``, since that
+parabola lies below the hinge over the range. The training limit therefore bounds the second
+moments. The largest average loss is a semidefinite program.
 
 What is reported is computed from its multipliers alone. They make a sum of parabolas, one per
 point, that is at least the loss of every model of the set; its largest value over a box that holds
@@ -35,20 +36,30 @@ from pessimal.problem import Matrix, Vector
 TOLERANCE = 1e-8
 """Of the solver, which decides how good a bound is, not whether it holds."""
 
+NARROWEST = 1e-4
+"""A counted point has at least this much of its range below its threshold, or its parabolas bend
+more than arithmetic bears; with more than the truth they hold as well."""
+
 FARTHEST = 1e100
 """A solver whose point has a larger entry has lost its way; squares of entries may overflow."""
 
 
 class Moments(NamedTuple):
-    """A bound on the loss, −∞ where there is no model, and the average of models that has it."""
+    """A bound on the loss, −∞ where there is no model, and the average of models that has it.
+
+    What points add to the bound because they are known by moments alone, judged and trained ones,
+    says whose ranges are worth narrowing.
+    """
 
     bound: float
     mean: Vector
     covariance: Matrix
+    judged: Vector
+    trained: Vector
 
 
 class MomentProgram:
-    """The semidefinite program of one set, but for ranges of linear functions that cut it down.
+    """The semidefinite program of one set, or of a cell of it.
 
     Parameters
     ----------
@@ -73,7 +84,7 @@ class MomentProgram:
     ) -> None:
         self.counts, self.limit, self.reach = counts, limit, reach
         self.others = others
-        free = judged.straddling & (judged.weight > 0.0)
+        self.free = free = judged.straddling & (judged.weight > 0.0)
         self.judged, self.lost = judged[free], judged[~free & (judged.high > SMALLEST)]
         # On a range of no width beside the breakpoint the loss is at most this more.
         touching = judged[~free & (judged.high <= SMALLEST)]
@@ -84,18 +95,17 @@ class MomentProgram:
             self.lost = self.lost[:0]
         else:
             self.constant += SMALLEST * float(self.lost.weight.sum())
-        kinked = trained.straddling & (trained.weight > 0.0)
+        self.kinked = kinked = trained.straddling & (trained.weight > 0.0)
         self.trained, self.paid = trained[kinked], trained[~kinked & (trained.low >= -SMALLEST)]
 
-    def solve(self, slabs: Points, deadline: Deadline) -> Moments:
-        """Bound the loss over the models within the ranges of `slabs`, too.
+    def solve(self, deadline: Deadline) -> Moments:
+        """Bound the loss.
 
         At the deadline or Ctrl-C the solver stops, and the multipliers it has by then make a bound.
         """
         import clarabel  # noqa: PLC0415 (slow to import)
 
-        others = self.others + slabs
-        program = _Writer(self, others)
+        program = _Writer(self)
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
@@ -111,48 +121,71 @@ class MomentProgram:
             # Clarabel panics where it finds no eigenvalues of an iterate. That is no Exception.
             if type(error).__name__ != "PanicException":
                 raise
-            return Moments(np.inf, np.zeros(q), np.eye(q))
+            return self._nothing(np.inf)
         z, x = np.array(solution.z), np.array(solution.x)
         if not (np.isfinite(z).all() and np.abs(x).max() < FARTHEST):
-            return Moments(np.inf, np.zeros(q), np.eye(q))
+            return self._nothing(np.inf)
         if "Infeasible" in str(solution.status):
             # Multipliers that prove it make a sum that is negative, yet no member has a negative.
-            empty = self._parabolas(program, z, others, 0.0).is_negative(self.reach)
-            return Moments(-np.inf if empty else np.inf, np.zeros(q), np.eye(q))
+            empty = self._parabolas(program, z, 0.0).is_negative(self.reach)
+            return self._nothing(-np.inf if empty else np.inf)
         mean = x[:q]
-        bound = self._parabolas(program, z, others, 1.0).most(self.reach, mean) + self.constant
+        bound = self._parabolas(program, z, 1.0).most(self.reach, mean) + self.constant
         second = np.zeros((q, q))
         second[program.pairs] = x[q : q + len(program.pairs[0])]
         second += np.triu(second, 1).T
-        return Moments(bound, mean, second - np.outer(mean, mean))
+        covariance = second - np.outer(mean, mean)
+        price = float(z[program.rows["limit"]][0])
+        return Moments(bound, mean, covariance, *self._gaps(program, x, price, covariance))
 
-    def _parabolas(self, program: _Writer, z: Vector, others: Points, share: float) -> Parabolas:
+    def _nothing(self, bound: float) -> Moments:
+        """Return a bound without an average of models."""
+        q, gaps = len(self.reach), (np.zeros(len(free)) for free in (self.free, self.kinked))
+        return Moments(bound, np.zeros(q), np.eye(q), *gaps)
+
+    def _gaps(
+        self, program: _Writer, x: Vector, price: float, covariance: Matrix
+    ) -> tuple[Vector, Vector]:
+        """Return by how much judged points may cost less, and trained ones more, than here."""
+        gaps = np.zeros(len(self.free)), np.zeros(len(self.kinked))
+        mean = x[: len(self.reach)]
+        t = self.judged.offset - self.judged.rows @ mean
+        loss = t >= 0.0 if self.counts else np.maximum(0.0, t)
+        gaps[0][self.free] = self.judged.weight * (x[program.cost_at] - loss)
+        trained = self.trained
+        t = trained.offset - trained.rows @ mean
+        spread = np.einsum("ij,jk,ik->i", trained.rows, covariance, trained.rows)
+        most = 0.5 * (t + np.sqrt(np.maximum(0.0, t**2 + spread)))
+        gaps[1][self.kinked] = price * trained.weight * (most - x[program.hinge_at])
+        return np.maximum(0.0, gaps[0]), np.maximum(0.0, gaps[1])
+
+    def _parabolas(self, program: _Writer, z: Vector, share: float) -> Parabolas:
         """Return what multipliers make of the loss, or of 0 where its `share` is 0.
 
         Every term is at least a part of the loss, or never negative over the set.
         """
         part = {name: np.maximum(0.0, z[rows]) for name, rows in program.rows.items()}
+        others = self.others
         points = self.lost + self.judged + self.paid + self.trained + others
         n_lost, n_paid, n_trained = len(self.lost), len(self.paid), len(self.trained)
         judged, trained = self.judged, self.trained
 
         # The cost of a point: parts of Scarf's or Cantelli's parabola, of its chord, and of 1.
         one = part.get("one", np.zeros(len(judged)))
-        total = part["moment"] + part["chord"] + one
+        total = part["moment"] + part["cap"] + one
         scale = np.where(total > 0.0, share * judged.weight / np.where(total > 0.0, total, 1.0), 0)
-        moment, chord = scale * part["moment"], scale * part["chord"]
-        chord += np.where(total > 0.0, 0.0, share * judged.weight)
-        one = scale * one
-        rise = program.chord_slope
+        moment, cap = scale * part["moment"], scale * part["cap"]
+        cap += np.where(total > 0.0, 0.0, share * judged.weight)
         touch = program.touches(z, part["moment"])
+        constant, slope, curvature = (cap * part for part in program.cap)
         if self.counts:
-            constant = moment + chord + one
-            slope = 2.0 * moment / touch + chord * rise
-            curvature = moment / touch**2
+            constant += moment + scale * one
+            slope += 2.0 * moment / touch
+            curvature += moment / touch**2
         else:
-            constant = moment * touch / 4.0 - chord * rise * judged.low
-            slope = moment / 2.0 + chord * rise
-            curvature = moment / (4.0 * touch)
+            constant += moment * touch / 4.0
+            slope += moment / 2.0
+            curvature += moment / (4.0 * touch)
 
         # The training limit, with less of each point than its weight.
         price = float(part["limit"][0])
@@ -176,23 +209,45 @@ class MomentProgram:
         return Parabolas(points + fixed, constant, np.append(slope, 0.0), np.append(curvature, 0.0))
 
 
+def _hinged(points: Points) -> tuple[Vector, Vector, Vector]:
+    """Return the parabola above the hinge over ``−a ≤ t ≤ b`` that meets it at both ends.
+
+    It touches at the far end, so that it is nowhere above the chord.
+    """
+    a, b = -points.low, points.high
+    curvature = np.minimum(a, b) / (a + b) ** 2
+    far = np.where(a >= b, a, -b)
+    return curvature * far**2, (a < b) + 2.0 * curvature * far, curvature
+
+
+def _counted(points: Points) -> tuple[Vector, Vector, Vector]:
+    """Return the parabola that is 0 at ``t = −a`` and 1 at 0 and at b.
+
+    Between it and Cantelli's that touches at −a lies the chord from there to 1.
+    """
+    a, b = np.maximum(-points.low, NARROWEST), points.high
+    curvature = 1.0 / (a * (a + b))
+    return np.ones(len(a)), b * curvature, -curvature
+
+
 class _Writer:
     """The program in Clarabel's form: minimise ``cost·x`` where ``b − A·x`` lies in cones."""
 
-    def __init__(self, program: MomentProgram, others: Points) -> None:
-        self.program, self.others = program, others
+    def __init__(self, program: MomentProgram) -> None:
+        self.program = program
         q, n, m = len(program.reach), len(program.judged), len(program.trained)
         self.pairs = np.triu_indices(q)
         self.first = q + len(self.pairs[0])
-        # x: v, V by its upper half, then of judged points cost and helpers, and cost of trained.
-        self.cost_at = self.first + np.arange(n)
+        # x: v, V by its upper half, then of judged points E t², cost and helpers, and cost of
+        # trained ones. E t² is a variable because its row, with all of V, is then there once.
+        self.square_at = self.first + np.arange(n)
+        self.cost_at = self.square_at + n
         self.helper_at = self.cost_at + n
         self.below_at = self.helper_at + n if program.counts else self.helper_at[:0]
-        self.hinge_at = self.first + (3 if program.counts else 2) * n + np.arange(m)
-        self.size = self.first + (3 if program.counts else 2) * n + m
+        self.hinge_at = self.first + (4 if program.counts else 3) * n + np.arange(m)
+        self.size = self.first + (4 if program.counts else 3) * n + m
         judged = program.judged
-        rise = 1.0 / -judged.low if program.counts else judged.high / (judged.high - judged.low)
-        self.chord_slope = rise
+        self.cap = _counted(judged) if program.counts else _hinged(judged)
         a, b = program.trained.high, -program.trained.low
         self.bowl = 1.0 / (a + b), 0.5 + 0.5 * (b - a) / (a + b)
         self.rows: dict[str, slice] = {}
@@ -207,22 +262,25 @@ class _Writer:
         program = self.program
         judged, trained = program.judged, program.trained
         n, m, q = len(judged), len(trained), len(program.reach)
-        mean, square = self._first(judged), self._second(judged)
+        mean, square = self._first(judged), self._unit(self.square_at)
+        self._most("square", square - self._second(judged), judged.offset**2)  # with equality
         cost = np.zeros(self.size)
         cost[self.cost_at] = -judged.weight
         cost[:q] = program.lost.weight @ program.lost.rows
 
         own, helper = self._unit(self.cost_at), self._unit(self.helper_at)
-        rise = self.chord_slope
         if program.counts:
             self._most("moment", own - helper, np.zeros(n))
             self._most("one", own, np.ones(n))
-            offset = np.ones(n)
         else:
             self._most("moment", own - 0.5 * helper - 0.5 * mean, 0.5 * judged.offset)
-            offset = -rise * judged.low
-        self._most("chord", own - diags_array(rise) @ mean, rise * judged.offset + offset)
-        others = self.others
+        constant, rise, bend = self.cap
+        self._most(
+            "cap",
+            own - diags_array(rise) @ mean - diags_array(bend) @ square,
+            constant + rise * judged.offset,
+        )
+        others = program.others
         middle = others.low + others.high
         self._most(
             "product",
@@ -249,12 +307,11 @@ class _Writer:
             below = self._unit(self.below_at)
             self._most("below", -mean - below, judged.offset)
             self._most("above", -below, np.zeros(n))
-        cones: list[object] = [clarabel.NonnegativeConeT(self._n_rows)]
-        second = judged.offset**2
+        cones: list[object] = [clarabel.ZeroConeT(n), clarabel.NonnegativeConeT(self._n_rows - n)]
         if program.counts:  # below² ≤ (1 − helper)·E t²
-            self._cone(square - helper, second + 1.0, below, -helper - square, 1.0 - second)
+            self._cone(square - helper, below, -helper - square, 1.0)
         else:  # helper² ≤ E t²
-            self._cone(square, second + 1.0, helper, square, second - 1.0)
+            self._cone(square, helper, square, -1.0)
         cones += [clarabel.SecondOrderConeT(3)] * n
         cones.append(clarabel.PSDTriangleConeT(q + 1))
         self._moments(q)
@@ -296,12 +353,12 @@ class _Writer:
         self._A.append(A)
         self._b.append(b)
 
-    def _cone(self, A0: csr_array, b0: Vector, A1: csr_array, A2: csr_array, b2: Vector) -> None:
-        """Write that ``A0·x + b0`` is at least the norm of ``(2·A1·x, A2·x + b2)``, row by row."""
-        n = len(b0)
+    def _cone(self, A0: csr_array, A1: csr_array, A2: csr_array, b2: float) -> None:
+        """Write that ``A0·x + 1`` is at least the norm of ``(2·A1·x, A2·x + b2)``, row by row."""
+        n = A0.shape[0]
         order = np.arange(3 * n).reshape(3, n).T.ravel()
         A = vstack([-A0, -2.0 * A1, -A2], format="csr")[order]
-        self._most("cone", A, np.concatenate([b0, np.zeros(n), b2])[order])
+        self._most("cone", A, np.repeat([1.0, 0.0, b2], n)[order])
 
     def _moments(self, q: int) -> None:
         """Write that mean and second moments are those of a distribution.

@@ -54,7 +54,11 @@ def training_program(problem: TuningProblem, budget: Budget, unit: float, watch:
 
 
 def near_optimal_programs(
-    problem: TuningProblem, budget: Budget, val_rows: Matrix, watch: Watch
+    problem: TuningProblem,
+    budget: Budget,
+    val_rows: Matrix,
+    watch: Watch,
+    spare_cuts: int = SPARE_CUTS,
 ) -> tuple[Models, Models]:
     """Return the set twice: with the margins of V as rows, and in few rows.
 
@@ -83,8 +87,8 @@ def near_optimal_programs(
         return Models(kinked, *train, watch)
 
     return (
-        program(val_rows, val_reach, q + SPARE_CUTS),
-        program(val_rows[:0], val_reach[:0], q + MORE_CUTS),
+        program(val_rows, val_reach, q + spare_cuts),
+        program(val_rows[:0], val_reach[:0], q + max(spare_cuts, MORE_CUTS)),
     )
 
 

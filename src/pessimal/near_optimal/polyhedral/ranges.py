@@ -13,17 +13,23 @@ from pessimal.limits import Deadline
 from pessimal.lp.codes import OPTIMAL
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
+from pessimal.near_optimal.polyhedral.models import Models
 from pessimal.near_optimal.polyhedral.program import (
+    MORE_CUTS,
     coarse_ranges,
     near_optimal_programs,
     pulled_back,
 )
 from pessimal.near_optimal.polyhedral.stopping import stopping
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
+from pessimal.tolerances import LP_FEASIBILITY
 from pessimal.units import equilibrate
 
 ATTAINED = 1e-7
 """Relative distance from a bound at which a member attains it."""
+
+ROWS_PER_CUT = 20
+"""A spare cut per so many training rows: to keep it costs less than to find it again."""
 
 LOOSE_ROUNDS = 25
 """Rounds of cuts for a range that need not be exact: a tenth too wide at a third of the cost."""
@@ -55,13 +61,27 @@ class ScoreRanges:
         balanced = equilibrate(problem)
         self.factor = np.append(balanced.factor, 1.0)
         self._watch = Watch()
+        self._balanced, self._budget = balanced.problem, budget
         nothing = np.zeros((1, problem.n_features + 1))
-        _, self._program = near_optimal_programs(balanced.problem, budget, nothing, self._watch)
-        unit = problem.loss_unit(self._limit)
-        box = balanced.factor * self._box
-        self._program.move_to(box, self._limit, unit, self.factor * inner)
+        self._program = self._programs(nothing)[1]
         self._known: dict[bytes, tuple[float, float, list[Vector]]] = {}
         self.met: list[Vector] = []  # models near the ends of ranges that are not exact
+
+    def _programs(self, rows: Matrix) -> tuple[Models, Models]:
+        """Return the set with rows of their own, and with none, each with room for many cuts."""
+        spare = max(MORE_CUTS, self._problem.n_train // ROWS_PER_CUT)
+        programs = near_optimal_programs(self._balanced, self._budget, rows, self._watch, spare)
+        box, unit = self.factor[:-1] * self._box, self._problem.loss_unit(self._limit)
+        for program in programs:
+            program.move_to(box, self._limit, unit, self.factor * self._inner)
+        return programs
+
+    def along(self, forms: Matrix) -> ConfinedScores:
+        """Return what bounds scores within ranges of linear forms of ``(w, b)``."""
+        scaled = forms / self.factor
+        size = np.abs(scaled).max(axis=1)
+        program, _ = self._programs(np.ascontiguousarray(scaled / size[:, None]))
+        return ConfinedScores(program, self._watch, self.factor, size)
 
     @property
     def members(self) -> list[Vector]:
@@ -94,7 +114,7 @@ class ScoreRanges:
                     break
                 if point.tobytes() in self._known:
                     continue
-                scaled, size = self._scaled(row)
+                scaled, size = _scaled(row, self.factor)
                 ends = []
                 for sign in (1.0, -1.0):
                     with stopping(self._watch, deadline):
@@ -132,7 +152,7 @@ class ScoreRanges:
 
     def _range(self, row: Matrix, deadline: Deadline) -> tuple[float, float, list[Vector]]:
         """Return the range of one linear form and the models at its ends, if they were found."""
-        scaled, size = self._scaled(row[0])
+        scaled, size = _scaled(row[0], self.factor)
         bounds, ends = [], []
         for sign in (1.0, -1.0):
             with stopping(self._watch, deadline):
@@ -149,14 +169,51 @@ class ScoreRanges:
         low, high, by_highs = row_ranges(self._models, row, deadline)
         return max(low[0], bounds[0]), min(high[0], -bounds[1]), list(by_highs)
 
-    def _scaled(self, form: Vector) -> tuple[Matrix, float]:
-        """Return a linear form in the units of the program, as a row of size 1, and its size."""
-        scaled = form / self.factor
-        size = float(np.abs(scaled).max())
-        return np.ascontiguousarray(scaled[None, :] / size), size
-
     def _member(self, share: float) -> Vector:
         """Return the model this far from the inner one to the optimum at hand."""
         u = self._inner + share * (self._program.model() / self.factor - self._inner)
         u[:-1] = np.clip(u[:-1], -self._box, self._box)
         return pulled_back(self._problem, u, self._inner, self._limit)
+
+
+class ConfinedScores:
+    """Bounds on scores over the models for which some linear forms have given ranges.
+
+    Parameters
+    ----------
+    program : Models
+        The set, with the forms as rows.
+    watch : Watch
+    factor : ndarray of shape (p + 1,)
+        What ``(w, b)`` is multiplied by in the program.
+    size : ndarray of shape (n_forms,)
+        What the forms are divided by there.
+    """
+
+    def __init__(self, program: Models, watch: Watch, factor: Vector, size: Vector) -> None:
+        self._program, self._watch, self._factor, self._size = program, watch, factor, size
+        program.rounds = LOOSE_ROUNDS
+
+    def confine(self, low: Vector, high: Vector) -> None:
+        """Give the forms ranges."""
+        for j, size in enumerate(self._size):
+            ends = low[j] / size, high[j] / size
+            slack = LP_FEASIBILITY * (1.0 + max(map(abs, ends)))  # models between two cells
+            self._program.set_bounds(len(self._factor) + j, ends[0] - slack, ends[1] + slack)
+
+    def bound(self, point: Vector, deadline: Deadline) -> tuple[float, float]:
+        """Bound the score of a point in a few rounds of cuts."""
+        scaled, size = _scaled(margin_rows(point[None, :], np.ones(1))[0], self._factor)
+        ends = []
+        for sign in (1.0, -1.0):
+            with stopping(self._watch, deadline):
+                self._program.minimise(scaled, 0, sign)
+            ends.append(sign * size * self._program.safe_bound())
+        return ends[0], ends[1]
+
+
+def _scaled(form: Vector, factor: Vector) -> tuple[Matrix, float]:
+    """Return a linear form in the units of a program, as a row of size 1, and its size."""
+    scaled = form / factor
+    size = float(np.abs(scaled).max())
+    return np.ascontiguousarray(scaled[None, :] / size), size

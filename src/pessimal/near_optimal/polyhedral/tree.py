@@ -14,6 +14,10 @@ and repeats: rarely is anything better left for the tree to find, only to be exc
 to exclude are models with a larger loss than the largest met; that shrinks the ranges once more,
 before the first split.
 
+A tree that has grown all the same starts again, and finds the ranges again in every node that
+stays open, again among models with a larger loss than the largest met. A split then narrows the
+ranges of all points, and a hundred such nodes do the work of hundreds of thousands.
+
 With hundreds of points the ranges take longer than anyone may want to wait, so they are found one
 point at a time, and coarse ones will do for the rest.
 """
@@ -31,6 +35,12 @@ from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
 INF = np.inf
 MOST_SHRINKS = 6  # times the ranges are found again, given the largest loss met
 ENOUGH_SHRUNK = 0.8  # ranges that kept this share of their width are left as they are
+TIMES_NEARER = 2  # that a count climbs along fewer points,
+NEARER = 0.4  # those within this part of the reach
+PLAIN_NODES = 1000  # before ranges are found again in every node, which costs as much as a hundred
+MOST_FRAMES = 100  # levels at which they are
+FEW_ROUNDS = 6  # of cutting, for such a range: a bound will do
+REACHED = 0.05  # ranges that models reach to within this share of their width are left as they are
 PROMISING = 0.9  # ascent starts from a point that has this share of the largest loss so far
 
 
@@ -83,9 +93,22 @@ class LossTree:
         self.waiting = False
         self.depth = 0
         self.split = np.zeros(n + 1, np.intp)
+        self.split_low = np.zeros(n + 1)
+        self.split_high = np.zeros(n + 1)
         self.below_first = np.zeros(n + 1, np.intp)
         self.begun = np.zeros(n + 1, np.intp)
         self.bound = np.zeros(n + 1)
+        # Where ranges are found again: those of each level, and how far envelopes may exceed losses
+        # in the node at hand, before and after.
+        self.plain_nodes = PLAIN_NODES
+        self.tightens = False
+        self.again = False
+        self.excess = INF
+        self.least = np.zeros(n)  # margins of the models that were met on the way
+        self.most = np.zeros(n)
+        frames = min(n, MOST_FRAMES)
+        self.level_low = np.zeros((frames, n))
+        self.level_high = np.zeros((frames, n))
 
     def start(self, enough: float) -> None:
         """Begin anew at the root of the set that the models hold now, with its inner model."""
@@ -96,6 +119,7 @@ class LossTree:
         self.closed_bound = -INF
         self.depth = 0
         self.waiting = True
+        self.tightens = False
         self.widest = INF
         self.root_bound = INF
         self.shrinks = 0
@@ -119,15 +143,19 @@ class LossTree:
 
     def ascend_from(self, u: Vector) -> None:
         """Evaluate a model of the set, and ascend from it."""
+        self.take_margins(u)
+        loss = self.judge()
+        if loss == self.best:
+            self.keep(u, 1.0)
+        self.ascend(loss)
+
+    def take_margins(self, u: Vector) -> None:
+        """Let the margins be those of a model."""
         models = self.models
         for k in range(models.n_val):
             self.margin[k] = 0.0
             for j in range(models.q):
                 self.margin[k] += models.A[k, j] * u[j]
-        loss = self.judge()
-        if loss == self.best:
-            self.keep(u, 1.0)
-        self.ascend(loss)
 
     def climb(self) -> None:
         """Ascend from the model that is worst if all hinges count, as linear functions."""
@@ -181,30 +209,105 @@ class LossTree:
         The largest sum is a bound on the loss already, long before the first node if time is short.
         """
         models = self.models
-        forms = self.forms
         self.set_envelope_costs()
-        at = 0.0
-        for j in range(models.q):
-            forms.normal[j] = 0.0
-        for k in range(models.n_val):
-            slope = models.slope_left[models.q + k]
-            at += slope * models.kink[models.q + k]
-            for j in range(models.q):
-                forms.normal[j] += slope * models.A[k, j]
+        at_most = self.chords(self.forms) - self.best
         if models.optimise(INF) != INFEASIBLE:
             self.root_bound = min(self.root_bound, self.constant - models.objective)
-        forms.add_objective_cut(at - self.best)
+        self.forms.add_objective_cut(at_most)
+
+    def chords(self, models: Models) -> float:
+        """Let the normal of `models` be the slope of the sum of chords; return the sum at 0."""
+        costed = self.models
+        at = 0.0
+        for j in range(models.q):
+            models.normal[j] = 0.0
+        for k in range(costed.n_val):
+            slope = costed.slope_left[costed.q + k]
+            at += slope * costed.kink[costed.q + k]
+            for j in range(models.q):
+                models.normal[j] += slope * costed.A[k, j]
+        return at
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
         for _ in range(n_nodes):
             if not self.waiting or self.best >= self.enough:
                 return False
+            if self.nodes >= self.plain_nodes and not (self.tightens or self.counts):
+                self.start_again()
             self.nodes += 1
             if not self.examine():
                 return True
-            self.waiting = self.next_child()
+            if not self.again:
+                self.waiting = self.next_child()
         return self.waiting and self.best < self.enough
+
+    def start_again(self) -> None:
+        """Go back to the root, with what is proved by now, and tighten ranges from there on."""
+        models = self.models
+        self.root_bound = min(self.root_bound, self.upper_bound())
+        for k in range(models.n_val):
+            models.set_bounds(models.q + k, self.low[k], self.high[k])
+        self.depth = 0
+        self.waiting = True
+        self.tightens = True
+        self.excess = INF
+
+    def tighten(self) -> bool:
+        """Find the ranges of the node again; return whether a model may have a larger loss."""
+        models = self.models
+        self.set_envelope_costs()
+        models.add_objective_cut(self.chords(models) - self.best)
+        for k in range(models.n_val):
+            models.set_cost(models.q + k, 0.0, 0.0, 0.0)
+            self.least[k] = INF
+            self.most[k] = -INF
+        left = True
+        rounds = models.rounds
+        models.rounds = FEW_ROUNDS
+        for k in range(models.n_val):
+            row = models.q + k
+            if models.low[row] >= self.threshold or models.high[row] <= self.threshold:
+                continue
+            for side in range(2):
+                low = models.low[row]
+                high = models.high[row]
+                slack = self.least[k] - low if side == 0 else high - self.most[k]
+                if slack <= REACHED * (high - low):
+                    continue
+                sign = 1.0 if side == 0 else -1.0
+                models.set_cost(row, sign, sign, 0.0)
+                models.reprice(False)
+                status = models.optimise(INF)
+                if status == INFEASIBLE:
+                    left = False
+                    break
+                if status == OPTIMAL:
+                    for i in range(models.n_val):
+                        self.least[i] = min(self.least[i], models.z[models.q + i])
+                        self.most[i] = max(self.most[i], models.z[models.q + i])
+                end = min(max(low, sign * models.objective), high)
+                models.set_bounds(row, end if side == 0 else low, high if side == 0 else end)
+                self.evaluate(models.share)
+            models.set_cost(row, 0.0, 0.0, 0.0)
+            if not left or models.watch.over:
+                break
+        models.drop_objective_cut()
+        models.rounds = rounds
+        return left
+
+    def excess_of_envelopes(self) -> float:
+        """Return how far the envelopes of the node at hand may exceed their losses, in all."""
+        models = self.models
+        total = 0.0
+        for k in range(models.n_val):
+            low = models.low[models.q + k]
+            high = models.high[models.q + k]
+            if low < self.threshold and high > self.threshold:
+                total += (
+                    self.weight[k] * (self.threshold - low) * (high - self.threshold) / (high - low)
+                )
+        return total
 
     def upper_bound(self) -> float:
         """No model of the set has a larger loss than this."""
@@ -257,17 +360,10 @@ class LossTree:
     def keep_ranges(self) -> None:
         """Let the ranges be bounds of the models, and see how far chords may exceed hinges."""
         models = self.models
-        self.widest = 0.0
         for k in range(models.n_val):
             self.high[k] = max(self.low[k], self.high[k])
             models.set_bounds(models.q + k, self.low[k], self.high[k])
-            if self.low[k] < self.threshold and self.high[k] > self.threshold:
-                self.widest += (
-                    self.weight[k]
-                    * (self.threshold - self.low[k])
-                    * (self.high[k] - self.threshold)
-                    / (self.high[k] - self.low[k])
-                )
+        self.widest = self.excess_of_envelopes()
 
     def evaluate(self, share: float) -> float:
         """Return the loss of the model this far from the inner one to the optimum at hand."""
@@ -313,13 +409,29 @@ class LossTree:
 
         Counts climb along the hinges that begin one unit above their threshold.
         """
+        below = self.threshold + 1.0 if self.counts else self.threshold
+        self.climb_along(grown, below, -INF)
+
+    def sharpen(self) -> None:
+        """Climb on from the worst model, along the points near the threshold, ever nearer.
+
+        Those far below it are lost anyway.
+        """
+        reach = 1.0
+        for _ in range(TIMES_NEARER):
+            reach *= NEARER
+            self.take_margins(self.u)
+            self.climb_along(self.best, self.threshold + reach, self.threshold - reach)
+
+    def climb_along(self, grown: float, below: float, above: float) -> None:
+        """Ascend along the hinges of points with margins between, from the margins judged last."""
         models = self.models
-        active_below = self.threshold + 1.0 if self.counts else self.threshold
         loss = -INF
         while grown > loss + CUTOFF:
             loss = grown
             for k in range(models.n_val):
-                self.cost[k] = self.weight[k] if self.margin[k] < active_below else 0.0
+                counts_now = above <= self.margin[k] < below
+                self.cost[k] = self.weight[k] if counts_now else 0.0
             if models.optimise_active_set(self.cost) != OPTIMAL:
                 break
             grown = self.evaluate(models.share)
@@ -330,6 +442,7 @@ class LossTree:
         Returns whether there was time for it; if not, the node goes on waiting.
         """
         models = self.models
+        self.again = False
         self.set_envelope_costs()
         status = models.optimise(self.constant - self.best - self.least_gain)
         if status == INFEASIBLE:
@@ -353,10 +466,23 @@ class LossTree:
             loss = self.evaluate(models.share)
             if loss > PROMISING * self.best:
                 self.ascend(loss)
-        if k >= 0 and status == OPTIMAL and bound > self.best + self.least_gain:
-            self.depth += 1
-        else:
+        if not (k >= 0 and status == OPTIMAL and bound > self.best + self.least_gain):
             self.closed_bound = max(self.closed_bound, bound)
+            return True
+        if self.tightens and self.depth < self.level_low.shape[0]:
+            excess = self.excess_of_envelopes()
+            if excess <= ENOUGH_SHRUNK * self.excess:
+                self.excess = excess
+                self.again = self.tighten()
+                if not self.again:  # no model is left that loses more
+                    self.closed_bound = max(self.closed_bound, self.best + LP_FEASIBILITY)
+                return True
+            for i in range(models.n_val):
+                self.level_low[self.depth, i] = models.low[models.q + i]
+                self.level_high[self.depth, i] = models.high[models.q + i]
+        self.split_low[self.depth] = models.low[models.q + k]
+        self.split_high[self.depth] = models.high[models.q + k]
+        self.depth += 1
         return True
 
     def set_envelope_costs(self) -> None:
@@ -415,14 +541,19 @@ class LossTree:
             if self.begun[level] == 2 or pruned:
                 if self.begun[level] < 2:
                     self.closed_bound = max(self.closed_bound, self.bound[level])
-                models.set_bounds(models.q + k, self.low[k], self.high[k])
+                models.set_bounds(models.q + k, self.split_low[level], self.split_high[level])
                 self.depth -= 1
                 continue
+            if self.tightens and level < self.level_low.shape[0]:
+                for i in range(models.n_val):
+                    low = self.level_low[level, i]
+                    models.set_bounds(models.q + i, low, self.level_high[level, i])
             if self.below_first[level] != self.begun[level]:
-                models.set_bounds(models.q + k, self.low[k], self.threshold)
+                models.set_bounds(models.q + k, self.split_low[level], self.threshold)
             else:
-                models.set_bounds(models.q + k, self.threshold, self.high[k])
+                models.set_bounds(models.q + k, self.threshold, self.split_high[level])
             self.begun[level] += 1
+            self.excess = INF
             return True
         return False
 

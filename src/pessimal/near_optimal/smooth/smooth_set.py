@@ -256,7 +256,7 @@ def _scored(
             for side in (-1.0, 1.0)
         ]
         least, most = (np.einsum("ij,ij->i", Z, np.array(end) - training.u) for end in ends)
-        met = [*ends[0], *ends[1]]
+        met = [u for u in (*ends[0], *ends[1]) if u is not training.u]
     elif supports is None:
         return scores + low, scores + high, np.zeros(len(Z), np.bool_), [training.u]
     else:

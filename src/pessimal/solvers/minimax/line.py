@@ -37,9 +37,9 @@ from scipy.optimize import brentq
 from pessimal.problem import Mask, Vector
 from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.proof import Leaf, Plane
-from pessimal.tolerances import CUTOFF, LP_FEASIBILITY
+from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, OPTIMAL_GAP
 
-EVALUATION_SHARE = 0.5
+EVALUATION_SHARE = 0.7
 """Of the time left, for the worst case of the most promising h: without it there is no proof."""
 
 SMALLEST = 1e-9
@@ -158,10 +158,20 @@ def _end(oracle: WorstCaseOracle, h: Vector) -> End:
 
 
 def _evaluated(oracle: WorstCaseOracle, end: End) -> End:
-    """Find the worst case of an end; if time is short, what is known of it by then."""
-    point = oracle.settled(end.h, oracle.best_value, EVALUATION_SHARE)
-    worse = max(end.point, point, key=attrgetter("value"))
-    return End(replace(worse, bound=point.bound), end.tangent)
+    """Find a worse model of an end, or that there is none; if time is short, what is known by then.
+
+    The ends of ranges, from which ascent starts again, come first: they cost no branching. A worse
+    model has another set of hinges, which may move the most promising h elsewhere, so whether it is
+    the worst can wait.
+    """
+    point = end.point
+    found = oracle.quick(end.h, 0, EVALUATION_SHARE)
+    if found.value <= point.value + CUTOFF:
+        oracle.report()
+        enough = min(oracle.best_value, point.value + OPTIMAL_GAP)
+        found = oracle.settled(end.h, enough, EVALUATION_SHARE)
+    worse = max(point, found, key=attrgetter("value"))
+    return End(replace(worse, bound=found.bound), end.tangent)
 
 
 def _part(oracle: WorstCaseOracle, low: End, high: End) -> Part:

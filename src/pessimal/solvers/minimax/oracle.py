@@ -231,6 +231,11 @@ class WorstCaseOracle:
         bound = min(worst.upper_bound, coarse)
         return self.keep(Point(h, limit, worst.value, bound, worst.u, self.cases.active(worst.u)))
 
+    def report(self) -> None:
+        """Tell the callback what is known, before something that takes long."""
+        self._quiet = Deadline(self._started)
+        self._report()
+
     def _report(self) -> None:
         if self.limits.callback is not None and self._quiet.over:
             self._quiet = Deadline.after(SECONDS_BETWEEN_CALLS)
