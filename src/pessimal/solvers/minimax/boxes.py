@@ -1,11 +1,12 @@
 """Many hyperparameters: branch and bound on cells of boxes.
 
-The optimum of the paper's problem lies below every worst case, whichever points S are flipped. So
-it does over a *cell*, the boxes between two corners, and the search for it takes such limits as they
-are. A cell whose bound reaches the least worst case known is closed. In the box where the bound of
-any other is attained, the worst case is found: either it is less than any before, or its worst model
-loses on other points, which are flipped next. If neither lifts the bound by much, the cell is cut
-between the boxes in which the two sets attain their bounds: on either side one of them says more.
+In every box the model that loses most on some points S, counted as linear functions, is one of the
+near-optimal ones, so its loss lies below the worst case. The search finds where that is least over
+a *cell*, the boxes between two corners. A cell whose bound reaches the least worst case known is
+closed. In the box where the bound of any other is attained, the worst case is found: either it is
+less than any before, or its worst model loses on other points, which make the next set. If neither
+lifts the bound by much, the cell is cut between the boxes in which the two sets attain their
+bounds: on either side one of them says more.
 
 Around the best box many sets matter at once, and one alone bounds none but tiny cells well. There
 the last digits of a proof may take longer than all the rest.
@@ -21,7 +22,6 @@ from itertools import count
 import numpy as np
 
 from pessimal.problem import Mask, Vector
-from pessimal.solvers.base import Task
 from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.solvers.minimax.regions import SMALLEST
@@ -32,7 +32,7 @@ CLOSED = 0.5 * OPTIMAL_GAP
 """A cell whose bound is no further below the least worst case is closed."""
 
 LATEST_SETS = 4
-"""Sets to flip in a cell beside its parent's and that of the last worst model: the latest."""
+"""Sets tried in a cell beside its parent's and that of the last worst model: the latest."""
 
 CELL_NODES = 20_000
 """Nodes of one search."""
@@ -54,7 +54,7 @@ class Cell:
     low: Vector
     high: Vector
     bound: float
-    flipped: Mask
+    active: Mask
     h: Vector
 
 
@@ -101,7 +101,7 @@ class BoxSearch:
         return self._oracle.limits.time_limit is None and self._oracle.nodes >= self._last_node
 
     def _examine(self, cell: Cell) -> None:
-        """Find the worst case where the bound of a cell is attained; flip what it loses, or cut."""
+        """Find the worst case where the bound of a cell is attained; take its set, or cut."""
         point = self._evaluated(cell.h)
         other = self._bounded(cell, (point.active,))
         gap = self._oracle.best_value - cell.bound
@@ -110,7 +110,7 @@ class BoxSearch:
             return
         better = max(cell, other, key=lambda cell: cell.bound)
         for half in self._halves(cell, other.h):
-            self._add(replace(half, bound=better.bound, flipped=better.flipped), (point.active,))
+            self._add(replace(half, bound=better.bound, active=better.active), (point.active,))
 
     def _evaluated(self, h: Vector) -> Point:
         """Find the worst case of h, or one that is no better than the best; go on from a better."""
@@ -147,7 +147,7 @@ class BoxSearch:
     def _add(self, cell: Cell, sets: Iterable[Mask]) -> None:
         """Bound a cell by its own set, these and the latest ones, and keep it if need be."""
         latest = list(self._sets.values())[: -1 - LATEST_SETS : -1]
-        self._keep(self._bounded(cell, (cell.flipped, *sets, *latest)))
+        self._keep(self._bounded(cell, (cell.active, *sets, *latest)))
 
     def _keep(self, cell: Cell) -> None:
         if cell.bound < self._oracle.best_value - CLOSED:
@@ -156,30 +156,30 @@ class BoxSearch:
             self._closed = min(self._closed, cell.bound)
 
     def _bounded(self, cell: Cell, sets: Iterable[Mask]) -> Cell:
-        """Raise the bound of a cell by flipping sets, as far as it matters.
+        """Raise the bound of a cell by sets, as far as it matters.
 
         Where it is attained is told of the set that gave it, or of the first.
         """
         oracle, groups = self._oracle, self._oracle.groups
         problem = replace(oracle.problem, lower=groups.box(cell.low), upper=groups.box(cell.high))
-        distinct = {flipped.tobytes(): flipped for flipped in sets if self._counts(flipped)}
-        for number, flipped in enumerate(distinct.values()):
+        distinct = {active.tobytes(): active for active in sets if self._counts(active)}
+        for number, active in enumerate(distinct.values()):
             if self._exhausted():
                 break
-            task, limits = Task(problem, oracle.budget, flipped), oracle.rest(1.0, CELL_NODES)
-            found = bound_between(task, cell.bound, oracle.best_value, limits)
+            limits, enough = oracle.rest(1.0, CELL_NODES), oracle.best_value
+            found = bound_between(problem, oracle.budget, active, cell.bound, enough, limits)
             oracle.nodes += found.nodes
             if number == 0 or found.bound > cell.bound:
                 box = groups.box(cell.h) if found.box is None else found.box
                 h = np.clip(groups.around(box), cell.low, cell.high)
-                cell = replace(cell, bound=max(cell.bound, found.bound), flipped=flipped, h=h)
+                cell = replace(cell, bound=max(cell.bound, found.bound), active=active, h=h)
             if cell.bound >= oracle.best_value - CLOSED:
                 break
         return cell
 
-    def _counts(self, flipped: Mask) -> bool:
-        """Whether there is anything to flip in a set."""
-        return bool(self._oracle.problem.val_weight[flipped].any())
+    def _counts(self, active: Mask) -> bool:
+        """Whether a set has any weight."""
+        return bool(self._oracle.problem.val_weight[active].any())
 
     def _remember(self, active: Mask) -> None:
         self._sets.pop(active.tobytes(), None)

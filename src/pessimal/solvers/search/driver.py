@@ -25,11 +25,13 @@ from pessimal.errors import SolverError
 from pessimal.interrupts import Interrupts, deferred_interrupts
 from pessimal.limits import Deadline, Limits, Progress
 from pessimal.lp.watch import Watch
-from pessimal.problem import Mask, TuningProblem, Vector
+from pessimal.near_optimal.polyhedral.program import intercept_range
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
 from pessimal.solvers.search.budget import MAX_CUTS, BudgetCondition
 from pessimal.solvers.search.complementarities import (
     Conditions,
+    active_set_conditions,
     flipped_conditions,
     intercept_limit,
     optimistic_conditions,
@@ -71,20 +73,51 @@ class Bounded(NamedTuple):
     nodes: int
 
 
-def bound_between(task: Task, floor: float, cutoff: float, limits: Limits) -> Bounded:
-    """Bound the least loss from below, as far as it matters between two values.
+def bound_between(
+    problem: TuningProblem,
+    budget: Budget,
+    active: Mask,
+    floor: float,
+    cutoff: float,
+    limits: Limits,
+) -> Bounded:
+    """Bound the worst cases of all boxes of a problem from below, as far as it matters.
 
-    The search ends with the first model no worse than `floor`, since no bound is above it, and
-    closes what reaches `cutoff`. It is the tree alone: good models are not what is sought.
+    That is between two values: the search ends with the first model no worse than `floor`, since no
+    bound is above it, and closes what reaches `cutoff`. In every box the model that loses most on
+    the `active` points is near-optimal, so its loss is no more than the worst case. The tree alone
+    searches for the box where it is least: good models are not what is sought.
     """
     with deferred_interrupts() as interrupts:
         search = _Search(limits, interrupts, floor, cutoff)
-        balanced = equilibrate(task.problem)
-        task = replace(task, problem=balanced.problem)
-        if search.search(_parts(task, limits.seed, search.watch)) is Status.INTERRUPTED:
+        balanced = equilibrate(problem)
+        parts = _active_set_parts(balanced.problem, budget, active, limits.seed, search.watch)
+        if search.search(parts) is Status.INTERRUPTED:
             raise KeyboardInterrupt
     point, _, bound, nodes = search.known
     return Bounded(bound, None if point is None else point[1] / balanced.factor, nodes)
+
+
+def _active_set_parts(
+    problem: TuningProblem, budget: Budget, active: Mask, seed: int, watch: Watch
+) -> list[_Part]:
+    """Split the problem of the model that loses most on some points: λ = 0, and λ > 0."""
+    # The model 0 has training loss 1, so no box has a larger limit than that of 1.
+    ends = intercept_range(problem, problem.upper, budget.limit(1.0))
+    b_limit = 1.0 + max(intercept_limit(problem), -ends[0], ends[1])
+    n_train = problem.n_train
+    if budget.epsilon == 0.0 and budget.delta == 0.0:
+        conditions = active_set_conditions(problem, active, n_train, b_limit)
+        return [_Part(problem, conditions, seed, watch)]
+    condition = BudgetCondition(problem, budget, b_limit, watch)
+    reach = np.abs(problem.X_val[active]) @ problem.upper + b_limit
+    most = 2.0 * float(problem.flipped_weight(active) @ reach)
+    cap = most / condition.slack if condition.slack > 0.0 else np.inf
+    with_budget = active_set_conditions(problem, active, n_train, b_limit, cap, MAX_CUTS)
+    return [
+        _Part(problem, active_set_conditions(problem, active, 0, b_limit), seed, watch),
+        _Part(problem, with_budget, seed, watch, condition),
+    ]
 
 
 def _parts(task: Task, seed: int, watch: Watch) -> list[_Part]:
