@@ -4,8 +4,8 @@ First a few boxes of all widths are bounded, each by one training. Then boxes ar
 most promising first: these, and those of the paper's pessimistic problem and of the optimistic one,
 smallest and largest. Only then is any of them refined, so whatever the limits, the answer has a
 bound no worse than theirs. One group is then a line, solved to proved optimality. With more, the
-best single limit is another start, and descent goes from each, the best first. Few groups are then
-branched on until bound and answer meet.
+best single limit is another start, and descent goes from each, the best first. Then there is
+branching until bound and answer meet: on regions of few groups, on cells of boxes of more.
 
 Both problems are lower bounds as well. No box has a better best case than the optimistic optimum.
 And no box has a worst case below the paper's optimum, whichever points are flipped: with a copy
@@ -27,6 +27,7 @@ from pessimal.errors import SolverError
 from pessimal.limits import Limits
 from pessimal.problem import Vector
 from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
+from pessimal.solvers.minimax.boxes import BoxSearch
 from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.line import bound_on_line, minimise_on_line
@@ -147,7 +148,9 @@ def _several(oracle: WorstCaseOracle) -> Status:
     if oracle.met:
         return Status.OPTIMAL
     if len(groups) > MOST_GROUPS:
-        return Status.NOT_PROVED
+        BoxSearch(oracle, descent).run()
+        oracle.finish()
+        return Status.OPTIMAL if oracle.met else Status.NOT_PROVED
     certain = oracle.lower_bound
     return _confirm(oracle, minimise_in_regions(oracle), certain)
 

@@ -32,19 +32,19 @@ cdef void _restrict(Simplex program, Py_ssize_t k, Py_ssize_t side, double value
     lower="const double[::1]", X="const double[:, ::1]", y="const double[::1]",
     weight="const double[::1]",
 )
-cdef _conditions(problem, flipped, Py_ssize_t n_train, bint weighted=*, double multiplier_cap=*, Py_ssize_t n_local=*)
+cdef _conditions(problem, flipped, Py_ssize_t n_train, bint weighted=*, double multiplier_cap=*, Py_ssize_t n_local=*, double b_limit=*)
 cdef void _write_multiplier(
     double[:, ::1] A, Py_ssize_t row, Py_ssize_t column, const double[:, ::1] X, Py_ssize_t i,
     double label,
 ) noexcept
 @cython.locals(
-    p=Py_ssize_t, n_train=Py_ssize_t, n_val=Py_ssize_t, k=Py_ssize_t, b_limit=double,
+    p=Py_ssize_t, n_train=Py_ssize_t, n_val=Py_ssize_t, k=Py_ssize_t,
     A=cython.double[:, ::1], low=cython.double[::1], high=cython.double[::1],
     slope_left=cython.double[::1], kink=cython.double[::1],
     X="const double[:, ::1]", y="const double[::1]", weight="const double[::1]",
     upper="const double[::1]",
 )
-cdef _primal(problem, Py_ssize_t n_local)
+cdef _primal(problem, Py_ssize_t n_local, double b_limit)
 cdef void _write_margin(
     double[:, ::1] A, Py_ssize_t row, const double[:, ::1] X, Py_ssize_t i, double label
 ) noexcept

@@ -155,6 +155,23 @@ def weighted_conditions(
     return _conditions(problem, flipped, problem.n_train, True, multiplier_cap, n_local)
 
 
+def active_set_conditions(
+    problem: TuningProblem,
+    active: Mask,
+    n_train: int,
+    b_limit: float,
+    multiplier_cap: float = INF,
+    n_local: int = 0,
+) -> Conditions:
+    """``u`` loses most on the active hinges, as linear functions, for some price λ of ``L_T``.
+
+    With no training points λ is 0. As F without its kinks it has no complementarities: every α_k is
+    the weight of its point. Nothing but the training limit keeps b, so its bound is given.
+    """
+    weighted = n_train > 0
+    return _conditions(problem, active, n_train, weighted, multiplier_cap, n_local, b_limit)
+
+
 def _conditions(
     problem: TuningProblem,
     flipped: Mask,
@@ -162,11 +179,13 @@ def _conditions(
     weighted: bool = False,
     multiplier_cap: float = INF,
     n_local: int = 0,
+    b_limit: float = 0.0,
 ) -> Conditions:
     """Conditions for the hinges of the flipped points, and of all training points or none.
 
     Columns of D are α, β and, if the two losses are `weighted`, λ; rows are then
-    ``λ·weight_i − β_i``, and always ``c_j`` and the balance of labels.
+    ``λ·weight_i − β_i``, and always ``c_j`` and the balance of labels. Given a bound on b the
+    flipped points count as linear functions.
     """
     flips = np.flatnonzero(flipped)
     p = problem.n_features
@@ -219,6 +238,9 @@ def _conditions(
         signs[k] = 1
         weights[k] = high[k] = weight[k]
         _write_multiplier(A, n_slacks, k, X, flips[k], -y[flips[k]])
+        if b_limit > 0.0:
+            low[k] = weight[k]
+            continue
         pair = pairs.add(rows[k], -1.0)
         pairs.imply(pair, BELOW, k, BELOW, 0.0)
         pairs.imply(pair, ABOVE, k, ABOVE, weight[k])
@@ -229,7 +251,7 @@ def _conditions(
     for k in range(n_columns):
         left[k] = right[k] = costs[k % len(costs)]
     return Conditions(
-        _primal(problem, n_local),
+        _primal(problem, n_local, b_limit if b_limit > 0.0 else intercept_limit(problem)),
         dual,
         pairs,
         point_row,
@@ -250,13 +272,12 @@ def _write_multiplier(A: Matrix, row: int, column: int, X: Matrix, i: int, label
     A[row + p, column] = label
 
 
-def _primal(problem: TuningProblem, n_local: int) -> KinkedProgram:
+def _primal(problem: TuningProblem, n_local: int, b_limit: float) -> KinkedProgram:
     """P: rows ``w``, ``b``, margins of T, margins of V; cost ``L_V``."""
     p, n_train, n_val = problem.n_features, problem.n_train, problem.n_val
     primal = empty_program(n_train + n_val + n_local, p + 1, n_local)
     A, low, high = primal.A, primal.low, primal.high
     slope_left, kink = primal.slope_left, primal.kink
-    b_limit = intercept_limit(problem)
     upper = problem.upper
     for j in range(p):
         high[j] = upper[j]

@@ -25,11 +25,13 @@ from pessimal.errors import SolverError
 from pessimal.interrupts import Interrupts, deferred_interrupts
 from pessimal.limits import Deadline, Limits, Progress
 from pessimal.lp.watch import Watch
-from pessimal.problem import Mask, TuningProblem, Vector
+from pessimal.near_optimal.polyhedral.program import intercept_range
+from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
 from pessimal.solvers.search.budget import MAX_CUTS, BudgetCondition
 from pessimal.solvers.search.complementarities import (
     Conditions,
+    active_set_conditions,
     flipped_conditions,
     intercept_limit,
     optimistic_conditions,
@@ -61,6 +63,61 @@ class SearchSolver(BaseSolver):
             task = replace(task, problem=balanced.problem)
             outcome = search.run(_parts(task, limits.seed, search.watch))
         return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
+
+
+class Bounded(NamedTuple):
+    """A lower bound on the least loss, the box of the best model met, if any, and nodes."""
+
+    bound: float
+    box: Vector | None
+    nodes: int
+
+
+def bound_between(
+    problem: TuningProblem,
+    budget: Budget,
+    active: Mask,
+    floor: float,
+    cutoff: float,
+    limits: Limits,
+) -> Bounded:
+    """Bound the worst cases of all boxes of a problem from below, as far as it matters.
+
+    That is between two values: the search ends with the first model no worse than `floor`, since no
+    bound is above it, and closes what reaches `cutoff`. In every box the model that loses most on
+    the `active` points is near-optimal, so its loss is no more than the worst case. The tree alone
+    searches for the box where it is least: good models are not what is sought.
+    """
+    with deferred_interrupts() as interrupts:
+        search = _Search(limits, interrupts, floor, cutoff)
+        balanced = equilibrate(problem)
+        parts = _active_set_parts(balanced.problem, budget, active, limits.seed, search.watch)
+        if search.search(parts) is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+    point, _, bound, nodes = search.known
+    return Bounded(bound, None if point is None else point[1] / balanced.factor, nodes)
+
+
+def _active_set_parts(
+    problem: TuningProblem, budget: Budget, active: Mask, seed: int, watch: Watch
+) -> list[_Part]:
+    """Split the problem of the model that loses most on some points: λ = 0, and λ > 0."""
+    # The model 0 has training loss 1, so no box has a larger limit than that of 1.
+    ends = intercept_range(problem, problem.upper, budget.limit(1.0))
+    b_limit = 1.0 + max(intercept_limit(problem), -ends[0], ends[1])
+    n_train = problem.n_train
+    if budget.epsilon == 0.0 and budget.delta == 0.0:
+        conditions = active_set_conditions(problem, active, n_train, b_limit)
+        return [_Part(problem, conditions, seed, watch)]
+    condition = BudgetCondition(problem, budget, b_limit, watch)
+    reach = np.abs(problem.X_val[active]) @ problem.upper + b_limit
+    most = 2.0 * float(problem.flipped_weight(active) @ reach)
+    cap = most / condition.slack if condition.slack > 0.0 else np.inf
+    with_budget = active_set_conditions(problem, active, n_train, b_limit, cap, MAX_CUTS)
+    return [
+        _Part(problem, active_set_conditions(problem, active, 0, b_limit), seed, watch),
+        _Part(problem, with_budget, seed, watch, condition),
+    ]
 
 
 def _parts(task: Task, seed: int, watch: Watch) -> list[_Part]:
@@ -116,9 +173,18 @@ class _Known(NamedTuple):
 
 
 class _Search:
-    """One run over the parts of a problem, with what it has to stop for."""
+    """One run over the parts of a problem, with what it has to stop for.
 
-    def __init__(self, limits: Limits, interrupts: Interrupts) -> None:
+    Losses of at least `cutoff` and below `floor` need not be told apart.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        interrupts: Interrupts,
+        floor: float = -np.inf,
+        cutoff: float = np.inf,
+    ) -> None:
         deadline = Deadline.after(limits.time_limit)
         self.started = time.perf_counter()
         self.deadline = deadline
@@ -127,29 +193,36 @@ class _Search:
         # Without `self` in it: a cycle would keep the trees in memory after the search.
         self.watch = Watch(lambda: interrupts.pending or deadline.over)
         self.parts: list[_Part] = []
-        self.known = _Known()
+        self.floor = floor
+        self.schedule = SCHEDULE if cutoff == np.inf else ((0, None),)
+        self.known = _Known(best=cutoff)
         self.chunk = 1
 
     def run(self, parts: list[_Part]) -> Result:
+        status = self.search(parts)
+        if self.known.point is None:
+            self.accept_narrowest()
+        return self.outcome(status)
+
+    def search(self, parts: list[_Part]) -> Status:
+        """Search the parts; return why it ended."""
         self.parts = parts
-        status = Status.OPTIMAL
         try:
             for part in parts:
-                part.heuristic.try_initial_boxes(part.root_bound)
+                if self.schedule is SCHEDULE:
+                    part.heuristic.try_initial_boxes(part.root_bound)
                 self.record()
                 self.check_limits()
             for part in parts:
                 self.finish(part)
             self.raise_pending()
         except Stop as stop:
-            status = stop.status
+            return stop.status
         except KeyboardInterrupt:
             if self.known.point is None:  # nothing to return
                 raise
-            status = Status.INTERRUPTED
-        if self.known.point is None:
-            self.accept_narrowest()
-        return self.outcome(status)
+            return Status.INTERRUPTED
+        return Status.OPTIMAL
 
     def outcome(self, status: Status) -> Result:
         point, best, bound, nodes = self.known
@@ -175,9 +248,10 @@ class _Search:
         """Search a part to its end, heuristic and tree alternately."""
         tree = part.tree
         tree.incumbent.best = self.known.best
-        for n_rounds, n_nodes in SCHEDULE:
+        target = max(part.root_bound, self.floor)
+        for n_rounds, n_nodes in self.schedule:
             for _ in range(n_rounds * part.boxes_per_round):
-                if self.known.best <= part.root_bound + CUTOFF:
+                if self.known.best <= target + CUTOFF:
                     return
                 part.heuristic.improve(part.root_bound)
                 if tree.incumbent.best < self.known.best:
@@ -185,7 +259,7 @@ class _Search:
                 self.check_limits()
             last = None if n_nodes is None else tree.nodes + n_nodes
             while not tree.finished and (last is None or tree.nodes < last):
-                if self.known.best <= part.root_bound + CUTOFF:
+                if self.known.best <= target + CUTOFF:
                     return
                 began = time.perf_counter()
                 tree.advance(min(self.chunk, self.nodes_left(tree, last)))
@@ -218,14 +292,14 @@ class _Search:
 
     def check_limits(self) -> None:
         """Call the callback; stop for Ctrl-C or a limit."""
-        point, best, bound, nodes = self.known
+        _, best, bound, nodes = self.known
         limits, seconds = self.limits, time.perf_counter() - self.started
         if limits.callback is not None:
             limits.callback(Progress(best, bound, nodes, seconds))
         self.raise_pending()
         if self.deadline.over:
             raise Stop(Status.TIME_LIMIT)
-        if point is not None and limits.node_limit is not None and nodes >= limits.node_limit:
+        if best < np.inf and limits.node_limit is not None and nodes >= limits.node_limit:
             raise Stop(Status.NODE_LIMIT)
 
     def raise_pending(self) -> None:

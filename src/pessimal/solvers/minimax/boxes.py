@@ -1,0 +1,186 @@
+"""Many hyperparameters: branch and bound on cells of boxes.
+
+In every box the model that loses most on some points S, counted as linear functions, is one of the
+near-optimal ones, so its loss lies below the worst case. The search finds where that is least over
+a *cell*, the boxes between two corners. A cell whose bound reaches the least worst case known is
+closed. In the box where the bound of any other is attained, the worst case is found: either it is
+less than any before, or its worst model loses on other points, which make the next set. If neither
+lifts the bound by much, the cell is cut between the boxes in which the two sets attain their
+bounds: on either side one of them says more.
+
+Around the best box many sets matter at once, and one alone bounds none but tiny cells well. There
+the last digits of a proof may take longer than all the rest.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from pessimal.problem import Mask, Vector
+from pessimal.solvers.minimax.descent import Descent
+from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
+from pessimal.solvers.minimax.regions import SMALLEST
+from pessimal.solvers.search.driver import bound_between
+from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
+
+CLOSED = 0.5 * OPTIMAL_GAP
+"""A cell whose bound is no further below the least worst case is closed."""
+
+LATEST_SETS = 4
+"""Sets tried in a cell beside its parent's and that of the last worst model: the latest."""
+
+CELL_NODES = 20_000
+"""Nodes of one search."""
+
+MOST_NODES = 20_000
+"""Nodes of all searches and worst cases where no time limit ends them."""
+
+ENOUGH_LIFTED = 0.1
+"""Of the gap of a cell, that another set must close for the cell to be left whole."""
+
+FARTHEST_CUT = 0.15
+"""Least share of a side that a cut leaves on either hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Hyperparameters from `low` to `high`, a bound, the set that gave it, and where."""
+
+    low: Vector
+    high: Vector
+    bound: float
+    active: Mask
+    h: Vector
+
+
+class BoxSearch:
+    """Branches on cells until the best worst case is proved or a limit is reached.
+
+    Parameters
+    ----------
+    oracle : WorstCaseOracle
+        With a best point, whose worst case is known.
+    descent : Descent
+        Goes on from boxes that turn out better than the best.
+    """
+
+    def __init__(self, oracle: WorstCaseOracle, descent: Descent) -> None:
+        self._oracle, self._descent = oracle, descent
+        self._open: list[tuple[float, int, Cell]] = []
+        self._number = count()
+        self._closed = np.inf  # least bound of a cell that was closed
+        self._sets: dict[bytes, Mask] = {}
+        self._last_node = oracle.nodes + MOST_NODES
+
+    def run(self) -> None:
+        """Branch; whatever ends it, the oracle has the best box and a valid bound."""
+        oracle, groups = self._oracle, self._oracle.groups
+        assert oracle.best is not None
+        best = oracle.best
+        everyone = np.ones(oracle.problem.n_val, dtype=np.bool_)
+        first = Cell(groups.lower, groups.upper, oracle.lower_bound, everyone, best.h)
+        self._remember(everyone)
+        self._remember(best.active)
+        self._add(first, (best.active,))
+        while self._open:
+            bound, _, cell = self._open[0]
+            oracle.prove(min(bound, self._closed, oracle.best_value))
+            if bound >= oracle.best_value - CLOSED or self._exhausted():
+                return
+            oracle.check()
+            heapq.heappop(self._open)
+            self._examine(cell)
+        oracle.prove(min(self._closed, oracle.best_value))
+
+    def _exhausted(self) -> bool:
+        return self._oracle.limits.time_limit is None and self._oracle.nodes >= self._last_node
+
+    def _examine(self, cell: Cell) -> None:
+        """Find the worst case where the bound of a cell is attained; take its set, or cut."""
+        point = self._evaluated(cell.h)
+        other = self._bounded(cell, (point.active,))
+        gap = self._oracle.best_value - cell.bound
+        if other.bound > cell.bound + ENOUGH_LIFTED * gap:
+            self._keep(other)
+            return
+        better = max(cell, other, key=lambda cell: cell.bound)
+        for half in self._halves(cell, other.h):
+            self._add(replace(half, bound=better.bound, active=better.active), (point.active,))
+
+    def _evaluated(self, h: Vector) -> Point:
+        """Find the worst case of h, or one that is no better than the best; go on from a better."""
+        oracle = self._oracle
+        before = oracle.best_value
+        point = oracle.at(h, before)
+        self._remember(point.active)
+        if oracle.best_value < before - CUTOFF:
+            self._descent.improve(h)
+            assert oracle.best is not None
+            self._remember(oracle.best.active)
+        return point
+
+    def _halves(self, cell: Cell, other: Vector) -> Iterable[Cell]:
+        """Cut a cell between two of its points, or its longest side where these are close."""
+        groups = self._oracle.groups
+        width = groups.upper - groups.lower
+        width = np.where(width > 0.0, width, 1.0)
+        sides, apart = (cell.high - cell.low) / width, np.abs(cell.h - other) / width
+        j = int(np.argmax(apart + 0.1 * sides))
+        if sides[j] < SMALLEST:
+            self._closed = min(self._closed, cell.bound)
+            return
+        between = 0.5 * (cell.h[j] + other[j])
+        if apart[j] < 0.05 * sides[j]:
+            between = 0.5 * (cell.low[j] + cell.high[j])
+        spare = FARTHEST_CUT * (cell.high[j] - cell.low[j])
+        cut = min(max(between, cell.low[j] + spare), cell.high[j] - spare)
+        for end in (cell.low, cell.high):
+            low, high = cell.low.copy(), cell.high.copy()
+            (high if end is cell.low else low)[j] = cut
+            yield replace(cell, low=low, high=high, h=np.clip(cell.h, low, high))
+
+    def _add(self, cell: Cell, sets: Iterable[Mask]) -> None:
+        """Bound a cell by its own set, these and the latest ones, and keep it if need be."""
+        latest = list(self._sets.values())[: -1 - LATEST_SETS : -1]
+        self._keep(self._bounded(cell, (cell.active, *sets, *latest)))
+
+    def _keep(self, cell: Cell) -> None:
+        if cell.bound < self._oracle.best_value - CLOSED:
+            heapq.heappush(self._open, (cell.bound, next(self._number), cell))
+        else:
+            self._closed = min(self._closed, cell.bound)
+
+    def _bounded(self, cell: Cell, sets: Iterable[Mask]) -> Cell:
+        """Raise the bound of a cell by sets, as far as it matters.
+
+        Where it is attained is told of the set that gave it, or of the first.
+        """
+        oracle, groups = self._oracle, self._oracle.groups
+        problem = replace(oracle.problem, lower=groups.box(cell.low), upper=groups.box(cell.high))
+        distinct = {active.tobytes(): active for active in sets if self._counts(active)}
+        for number, active in enumerate(distinct.values()):
+            if self._exhausted():
+                break
+            limits, enough = oracle.rest(1.0, CELL_NODES), oracle.best_value
+            found = bound_between(problem, oracle.budget, active, cell.bound, enough, limits)
+            oracle.nodes += found.nodes
+            if number == 0 or found.bound > cell.bound:
+                box = groups.box(cell.h) if found.box is None else found.box
+                h = np.clip(groups.around(box), cell.low, cell.high)
+                cell = replace(cell, bound=max(cell.bound, found.bound), active=active, h=h)
+            if cell.bound >= oracle.best_value - CLOSED:
+                break
+        return cell
+
+    def _counts(self, active: Mask) -> bool:
+        """Whether a set has any weight."""
+        return bool(self._oracle.problem.val_weight[active].any())
+
+    def _remember(self, active: Mask) -> None:
+        self._sets.pop(active.tobytes(), None)
+        self._sets[active.tobytes()] = active
