@@ -37,8 +37,8 @@ LATEST_SETS = 4
 CELL_NODES = 20_000
 """Nodes of one search."""
 
-MOST_NODES = 5_000
-"""Nodes of all searches and worst cases where no time limit ends them."""
+MOST_NODES, NODES_IN_TIME = 5_000, 30_000
+"""Nodes of all searches and worst cases: without a time limit, and with one that allows more."""
 
 ENOUGH_LIFTED = 0.1
 """Of the gap of a cell, that another set must close for the cell to be left whole."""
@@ -75,7 +75,8 @@ class BoxSearch:
         self._number = count()
         self._closed = np.inf  # least bound of a cell that was closed
         self._sets: dict[bytes, Mask] = {}
-        self._last_node = oracle.nodes + MOST_NODES
+        limited = oracle.limits.time_limit is not None
+        self._last_node = oracle.nodes + (NODES_IN_TIME if limited else MOST_NODES)
 
     def run(self) -> None:
         """Branch; whatever ends it, the oracle has the best box and a valid bound."""
@@ -98,7 +99,7 @@ class BoxSearch:
         oracle.prove(min(self._closed, oracle.best_value))
 
     def _exhausted(self) -> bool:
-        return self._oracle.limits.time_limit is None and self._oracle.nodes >= self._last_node
+        return self._oracle.nodes >= self._last_node
 
     def _examine(self, cell: Cell) -> None:
         """Find the worst case where the bound of a cell is attained; take its set, or cut."""
