@@ -25,7 +25,7 @@ from pessimal.problem import (
     distinct_rows,
     margin_rows,
 )
-from pessimal.tolerances import MEMBER
+from pessimal.tolerances import MEMBER, ROUNDING
 
 SPARE_CUTS = 10
 """Rows for cuts beyond the number of variables; more than that cannot be nonbasic."""
@@ -111,13 +111,14 @@ def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[
     """Least and largest b that the box and a training limit allow, and perhaps a little more."""
     seen = problem.train_weight > 0.0
     X, y, weight = problem.X_train[seen], problem.y_train[seen], problem.train_weight[seen]
-    reach = limit / weight - 1.0 + np.abs(X) @ box
     ends = []
     for label in (-1.0, 1.0):
-        share = np.where(y == label, weight, 0.0)
-        total = share.sum()
-        together = limit / total - 1.0 + np.abs(share / total @ X) @ box
-        ends.append(float(min(reach[y == label].min(), together)))
+        rows, shares = X[y == label], weight[y == label]
+        total = shares.sum()
+        by_weights = np.abs(np.vstack([rows, shares / total @ rows])) @ box
+        hinges = limit / np.append(shares, total)
+        rounding = ROUNDING * (hinges + 1.0 + by_weights.max())  # of a mean: as of its rows
+        ends.append(float((hinges - 1.0 + by_weights + rounding).min()))
     return -ends[0], ends[1]
 
 
@@ -141,7 +142,9 @@ def coarse_bound(problem: TuningProblem, box: Vector, limit: float, loss: Loss =
         return loss.mean(low, problem.val_weight)
     by_weights = np.abs(problem.X_val) @ box
     ends = intercept_range(problem, box, limit)
-    return max(loss.mean(-problem.y_val * b - by_weights, problem.val_weight) for b in ends)
+    bound = max(loss.mean(-problem.y_val * b - by_weights, problem.val_weight) for b in ends)
+    terms = 1.0 + max(map(abs, ends)) + float(problem.val_weight @ by_weights)
+    return bound + ROUNDING * terms
 
 
 def best_intercept(problem: TuningProblem, w: Vector) -> float:
