@@ -21,9 +21,12 @@ from pessimal.solvers.search.driver import bound_between
 TOLERANCE = 1e-6
 
 
-def searched(problem: TuningProblem, budget: Budget) -> WorstCaseOracle:
+def searched(
+    problem: TuningProblem, budget: Budget, time_limit: float | None = None
+) -> WorstCaseOracle:
     """Branch on boxes alone, from the widest."""
-    oracle = WorstCaseOracle(problem, budget, groups_of(problem, "each"), Limits())
+    limits = Limits(time_limit=time_limit)
+    oracle = WorstCaseOracle(problem, budget, groups_of(problem, "each"), limits)
     oracle.at(problem.upper)
     BoxSearch(oracle, Descent(oracle)).run()
     return oracle
@@ -50,6 +53,28 @@ def test_what_is_found_and_what_is_proved_meet(seed: int) -> None:
     least = worst_cases_on_grid(problem, budget, "each", 6).min()
     assert oracle.met
     assert oracle.lower_bound <= oracle.best_value <= least + TOLERANCE
+
+
+def test_nodes_end_the_search_only_where_time_is_not_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pessimal.solvers.minimax.boxes.MOST_NODES", 1)
+    problem, budget = random_problem(0, 6, 4, 3), Budget(0.2, 0.1)
+    assert not searched(problem, budget).met
+    assert searched(problem, budget, time_limit=1e6).met
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_loser_of_a_box_is_one_of_its_near_optimal_models(seed: int) -> None:
+    problem, budget = random_problem(seed, 8, 6, 3), Budget(0.2, 0.05)
+    oracle = WorstCaseOracle(problem, budget, groups_of(problem, "each"), Limits())
+    box = np.array([0.3, 0.1, 0.6])
+    worst = enumerated_worst_case(problem, box, budget)
+    rng = np.random.default_rng(seed)
+    for active in (np.ones(6, np.bool_), rng.random(6) < 0.5, oracle.at(box).active):
+        most = oracle.active_set_loss(box, oracle.limit(box), active)
+        assert most - TOLERANCE <= oracle.loss_of_loser(box, active) <= worst + TOLERANCE
+    assert oracle.loss_of_loser(box, active) == pytest.approx(worst, abs=TOLERANCE)
 
 
 def test_no_box_drawn_at_random_is_better() -> None:

@@ -61,9 +61,10 @@ class Worst:
 
 @dataclass(frozen=True, eq=False)
 class ActiveSetLoss:
-    """Largest loss on fixed hinges, with its rates in the box and in the training limit."""
+    """Largest loss on fixed hinges, its model, its rates in the box and in the training limit."""
 
     value: float
+    u: Vector
     box_rates: Vector
     limit_rate: float
 
@@ -252,8 +253,9 @@ class WorstCases:
         weight = np.zeros(self._models.n_val)
         np.add.at(weight, self._which, self.problem.val_weight * active)
         value = self._models.active_set_loss(weight)
+        u = self._in_box(self._models.values()[: len(box) + 1], box)
         rates = self._factor * self._models.box_rates()
-        return ActiveSetLoss(value, rates, self._models.limit_rate())
+        return ActiveSetLoss(value, u, rates, self._models.limit_rate())
 
     def active(self, u: Vector) -> Mask:
         """Return which validation points have an active hinge at a model."""

@@ -9,7 +9,8 @@ lifts the bound by much, the cell is cut between the boxes in which the two sets
 bounds: on either side one of them says more.
 
 Around the best box many sets matter at once, and one alone bounds none but tiny cells well. There
-the last digits of a proof may take longer than all the rest.
+the last digits of a proof may take longer than all the rest. (Averages of sets, as of a region, do
+not help: each costs as many linear programs as the cell has corners, and closes few.)
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ LATEST_SETS = 4
 CELL_NODES = 20_000
 """Nodes of one search."""
 
-MOST_NODES, NODES_IN_TIME = 5_000, 30_000
-"""Nodes of all searches and worst cases: without a time limit, and with one that allows more."""
+MOST_NODES = 5_000
+"""Nodes of all searches and worst cases, unless it is the time that is limited."""
 
 ENOUGH_LIFTED = 0.1
 """Of the gap of a cell, that another set must close for the cell to be left whole."""
@@ -76,7 +77,7 @@ class BoxSearch:
         self._closed = np.inf  # least bound of a cell that was closed
         self._sets: dict[bytes, Mask] = {}
         limited = oracle.limits.time_limit is not None
-        self._last_node = oracle.nodes + (NODES_IN_TIME if limited else MOST_NODES)
+        self._last_node = np.inf if limited else oracle.nodes + MOST_NODES
 
     def run(self) -> None:
         """Branch; whatever ends it, the oracle has the best box and a valid bound."""
@@ -96,6 +97,7 @@ class BoxSearch:
             oracle.check()
             heapq.heappop(self._open)
             self._examine(cell)
+            oracle.nodes += 1  # a cell is a node, too
         oracle.prove(min(self._closed, oracle.best_value))
 
     def _exhausted(self) -> bool:
@@ -151,31 +153,38 @@ class BoxSearch:
         self._keep(self._bounded(cell, (cell.active, *sets, *latest)))
 
     def _keep(self, cell: Cell) -> None:
-        if cell.bound < self._oracle.best_value - CLOSED:
-            heapq.heappush(self._open, (cell.bound, next(self._number), cell))
-        else:
+        if self._is_closed(cell):
             self._closed = min(self._closed, cell.bound)
+        else:
+            heapq.heappush(self._open, (cell.bound, next(self._number), cell))
+
+    def _is_closed(self, cell: Cell) -> bool:
+        return cell.bound >= self._oracle.best_value - CLOSED
 
     def _bounded(self, cell: Cell, sets: Iterable[Mask]) -> Cell:
         """Raise the bound of a cell by sets, as far as it matters.
 
-        Where it is attained is told of the set that gave it, or of the first.
+        A set is left out if its model loses little in the one box of the cell that is known to be
+        good. Where the bound is attained is told of the set that gave it, or of the first.
         """
         oracle, groups = self._oracle, self._oracle.groups
         problem = replace(oracle.problem, lower=groups.box(cell.low), upper=groups.box(cell.high))
         distinct = {active.tobytes(): active for active in sets if self._counts(active)}
-        for number, active in enumerate(distinct.values()):
-            if self._exhausted():
+        first = True
+        for active in distinct.values():
+            if self._exhausted() or self._is_closed(cell):
                 break
+            lifted = cell.bound + ENOUGH_LIFTED * (oracle.best_value - cell.bound)
+            if oracle.loss_of_loser(cell.h, active) <= lifted:
+                continue
             limits, enough = oracle.rest(1.0, CELL_NODES), oracle.best_value
             found = bound_between(problem, oracle.budget, active, cell.bound, enough, limits)
             oracle.nodes += 1 + found.nodes  # many a cell is closed before its first node
-            if number == 0 or found.bound > cell.bound:
+            if first or found.bound > cell.bound:
                 box = groups.box(cell.h) if found.box is None else found.box
                 h = np.clip(groups.around(box), cell.low, cell.high)
                 cell = replace(cell, bound=max(cell.bound, found.bound), active=active, h=h)
-            if cell.bound >= oracle.best_value - CLOSED:
-                break
+            first = False
         return cell
 
     def _counts(self, active: Mask) -> bool:

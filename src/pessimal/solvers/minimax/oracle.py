@@ -157,6 +157,13 @@ class WorstCaseOracle:
         self.check_time()
         return self.cases.active_set_loss(self.groups.box(h), limit, active).value
 
+    def loss_of_loser(self, h: Vector, active: Mask) -> float:
+        """Loss of a model of h that loses most on the active hinges; infinite if none is found."""
+        box, limit = self.groups.box(h), self.limit(h)
+        worst = self.cases.active_set_loss(box, limit, active)
+        known = np.isfinite(worst.value)
+        return self.problem.val_loss(worst.u[:-1], float(worst.u[-1])) if known else np.inf
+
     def tangent(self, h: Vector) -> Plane:
         """Tangent plane of the least training loss, which is convex: nowhere above it."""
         self.check_time()
