@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from clocks import WorkClock
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.tree import DecisionTreeClassifier
 
 from pessimal import Budget, PessimisticSearchCV, audit_estimator
@@ -120,3 +122,45 @@ def test_how_long_weighted_fits_take_is_learnt(clock: WorkClock, seconds: float)
         ask(MANY[340:], MANY_Y[340:], time_limit=seconds)
         assert clock.now <= begun + seconds
     assert other.refit_seconds() == members.refit_seconds()
+
+
+BIN_SECONDS = 100.0
+"""That histogram boosting takes for the bins of a column of many values, if rows have weights."""
+
+
+@pytest.fixture
+def slow_bins(clock: WorkClock, monkeypatch: pytest.MonkeyPatch) -> WorkClock:
+    fit = BaseHistGradientBoosting.fit
+
+    def slowly(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        values = [len(np.unique(column)) for column in np.asarray(X).T]
+        if sample_weight is not None:
+            clock.work(BIN_SECONDS * sum(n > self.max_bins for n in values))
+        clock.work(1.0)
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(BaseHistGradientBoosting, "fit", slowly)
+    return clock
+
+
+@pytest.mark.parametrize("seconds", [20.0, 300.0, 500.0, 2000.0])
+def test_the_bins_of_weighted_rows_are_counted_before_there_were_any(
+    slow_bins: WorkClock, seconds: float
+) -> None:
+    boosting = HistGradientBoostingClassifier(max_iter=2, max_bins=100, random_state=0)
+    members = RetrainedSet(boosting, MANY[:340], MANY_Y[:340], Budget(0.5), deadline=Deadline(0.0))
+    begun = slow_bins.now
+    members.worst(MANY[340:], MANY_Y[340:], time_limit=seconds)
+    # One column may be tried to know how long all of them take.
+    assert slow_bins.now <= begun + max(seconds, BIN_SECONDS + 1.0)
+    assert (members.duration.weighted is not None) == (seconds > 1000.0)
+
+
+@pytest.mark.usefixtures("slow_bins")
+@pytest.mark.parametrize(
+    "boosting", [HistGradientBoostingClassifier, HistGradientBoostingRegressor]
+)
+def test_columns_of_few_values_have_no_bins_to_look_for(boosting: Any) -> None:
+    few = np.round(MANY[:, :2])
+    members = RetrainedSet(boosting(max_iter=2), few, MANY_Y, Budget(0.5), deadline=Deadline(0.0))
+    assert members.refit_seconds() < BIN_SECONDS

@@ -131,7 +131,10 @@ class RetrainedSet(NearOptimalSet):
 
     def refit_seconds(self, added: int = 0) -> float:
         """Return what a refit takes with rows added; with less time left none is begun."""
-        return self.duration.expected(added)
+        seconds = self.duration.expected(added)
+        if self.duration.weighted is None:
+            seconds += self.refitting.binning_seconds * (1.0 + added / self.duration.rows)
+        return seconds
 
     @property
     def trained(self) -> Extreme:  # type: ignore[override]
