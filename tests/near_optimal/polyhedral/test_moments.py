@@ -16,6 +16,7 @@ from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.cells import Cell, Cells, Coordinates
 from pessimal.near_optimal.polyhedral.directions import DirectionSearch
+from pessimal.near_optimal.polyhedral.moments import MomentProgram
 from pessimal.near_optimal.polyhedral.parabolas import Parabolas, Points
 from pessimal.problem import Budget, TuningProblem, Vector
 
@@ -170,3 +171,23 @@ def test_a_solver_that_breaks_down_proves_nothing(
     search, _, _ = searched(problem, Budget(epsilon=0.1), HINGE)
     monkeypatch.setattr(clarabel, "DefaultSolver", solver)
     assert search.bound(lambda _: 0.0, 0.01, NEVER) == np.inf
+
+
+def test_where_there_is_no_model_the_solver_does_not_go_on_until_numbers_overflow(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    # Ranges of almost no width that contradict one another: multipliers grew until there was a
+    # panic, which Clarabel tells on standard error, and nothing was known.
+    judged = Points(
+        np.array([[0.9805, -0.0279, -0.2063]]), *np.array([[-0.235, 1.028, 1.0282, 1]]).T
+    )
+    rows = np.array([[-1.5459, 0.7495, 0.3108], [-0.084, -0.0312, -0.3673], [0, -1, 0], [0, 0, -1]])
+    offset = np.array([0.6379, -9.8786, 0.0, 0.0])
+    low, high = (
+        np.array([-1.4553, -10.0, 0.1428, -0.0471]),
+        np.array([-1.4549, -10.0, 0.1428, -0.047]),
+    )
+    others = Points(rows, offset, low, high, np.zeros(4))
+    program = MomentProgram(judged, judged[:0], others, False, 0.4451, np.array([1.3, 0.2, 0.1]))
+    assert program.solve(NEVER).bound == -np.inf
+    assert capfd.readouterr().err == ""

@@ -43,6 +43,10 @@ more than arithmetic bears; with more than the truth they hold as well."""
 FARTHEST = 1e100
 """A solver whose point has a larger entry has lost its way; squares of entries may overflow."""
 
+ENDLESS = 1e10
+"""A solver whose multipliers have grown by this much proves that there is no model, or nothing.
+Going on, it may end in numbers too large for arithmetic, and in a panic told on standard error."""
+
 
 class Moments(NamedTuple):
     """A bound on the loss, −∞ where there is no model, and the average of models that has it.
@@ -112,9 +116,16 @@ class MomentProgram:
         q = len(self.reach)
         no_squares = csc_array((program.size, program.size))
         solver = clarabel.DefaultSolver(no_squares, *program.data(), settings)
+        endless = False
+
+        def stops(now: clarabel.DefaultInfo) -> bool:
+            nonlocal endless
+            endless = now.ktratio > ENDLESS
+            return endless or interrupts.pending or deadline.over
+
         try:
             with deferred_interrupts() as interrupts:
-                solver.set_termination_callback(lambda _: interrupts.pending or deadline.over)
+                solver.set_termination_callback(stops)
                 solution = solver.solve()
                 interrupts.deliver()
         except BaseException as error:
@@ -125,8 +136,9 @@ class MomentProgram:
         z, x = np.array(solution.z), np.array(solution.x)
         if not (np.isfinite(z).all() and np.abs(x).max() < FARTHEST):
             return self._nothing(np.inf)
-        if "Infeasible" in str(solution.status):
+        if endless or "Infeasible" in str(solution.status):
             # Multipliers that prove it make a sum that is negative, yet no member has a negative.
+            z /= max(1.0, np.abs(z).max())
             empty = self._parabolas(program, z, 0.0).is_negative(self.reach)
             return self._nothing(-np.inf if empty else np.inf)
         mean = x[:q]
