@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from oracles.equally_good import ON_A_SIDE, EquallyGood, LogisticModels, with_ones
 from page_text import COLUMNS, Page
+from scipy.stats import beta
 
 from pessimal.auditing import AuditReport
 from pessimal.near_optimal import Extreme
@@ -118,6 +119,18 @@ def rows_right(audited: Audited, model: str) -> int:
     return found
 
 
+def small_print(page: Page, right: int, n: int, rows: str, model: str) -> None:
+    """Check what the classes are called, and how little so few rows tell of others."""
+    page.read(r"What is predicted: whether “label” is 0 \(“no”\) or 1 \(“yes”\)\.")
+    # A share is ruled out where so many rows right, or so few, had a chance below 2.5 %.
+    low = np.floor(100.0 * beta.ppf(0.025, right, n - right + 1))
+    high = np.ceil(100.0 * beta.ppf(0.975, right + 1, n - right))
+    page.read(
+        rf"{n} {rows} rows are few: of other rows like them {model} may have between {low:.0f}% "
+        rf"and {high:.0f}% right \(95% confidence\)\."
+    )
+
+
 def guarantee(audited: Audited) -> None:
     """Check the sentences and the table of "What is guaranteed"."""
     page, models, report, n = audited.page, audited.models, audited.report, len(audited.rows)
@@ -162,7 +175,8 @@ def guarantee(audited: Audited) -> None:
     _in_each_class(audited, below)
     says = int(models.y.sum() > 0.0)
     page.read(
-        rf"to say {says} of every point, the most frequent class in training, is wrong on "
+        rf"to say {'yes' if says else 'no'} of every point, the most frequent class in training, "
+        "is wrong on "
         rf"{np.mean(models.labels != 2 * says - 1):.1%} of these points; the best constant score "
         rf"has a mean {loss} loss of {constant_loss(audited):.4f} on these points",
         below,
@@ -211,13 +225,14 @@ def _in_each_class(audited: Audited, below: str) -> None:
         Z = models.margins[models.labels == label]
         n, right = len(Z), int(np.sum(Z @ audited.chosen > 0.0))
         told = audited.page.read(
-            rf"{name}: of the {n} validation points of class {int(label > 0.0)}, the chosen model "
-            rf"has {right} right \({right / n:.1%}\), and the worst of these models that was found "
-            r"(\d+) \(([\d.]+)%\); none has fewer than (\d+)",
+            rf"{name}: of the {n} validation points of class {'yes' if label > 0.0 else 'no'}, the "
+            rf"chosen model has {right} right \({right / n:.1%}\), and the worst of these models "
+            r"that was found (\d+) \(([\d.]+)%\)"
+            r"(?:; none has fewer than (\d+)|; fewer are not ruled out)?\.",
             below,
         )
         assert extreme is not None
-        audited.counted(extreme, n - int(told[1]), n - int(told[3]), Z)
+        audited.counted(extreme, n - int(told[1]), n - int(told[3] or 0), Z)
         assert float(told[2]) == pytest.approx(100.0 * int(told[1]) / n, abs=0.051)
 
 
@@ -248,7 +263,7 @@ def every_row(audited: Audited) -> None:
     models, picture = audited.models, audited.page.pictures[0]
     audited.page.read("A score above 0 says yes, one below 0 no", "Every row")
     picture.read(rf"Ambiguity {audited.differ.mean():.0%}, marks: .*")
-    for label in (0, 1):
+    for label in ("no", "yes"):
         picture.read(f"true class {label}")
     low, high = models.ends(with_ones(models.V))
     across = np.full(len(low), np.nan)

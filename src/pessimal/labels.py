@@ -76,6 +76,29 @@ def spoken(classes: Sequence[Any]) -> tuple[str, ...]:
     return tuple(str(label) for label in classes)
 
 
+def called(label: Any, classes: Sequence[Any]) -> str:
+    """Return what to call one of the classes in a sentence.
+
+    Examples
+    --------
+    >>> called(1, (0, 1)), called("benign", ("benign", "malignant"))
+    ('yes', 'benign')
+    """
+    return spoken(classes)[list(classes).index(label)]
+
+
+def both_names(label: Any, classes: Sequence[Any]) -> str:
+    """Return a class as it is in the table, with what sentences call it where that differs.
+
+    Examples
+    --------
+    >>> both_names(1, (0, 1)), both_names("benign", ("benign", "malignant"))
+    ('1 (“yes”)', '“benign”')
+    """
+    name = called(label, classes)
+    return f"“{name}”" if name == str(label) else f"{label!s} (“{name}”)"
+
+
 def listed(names: Sequence[Any], most: int = 5) -> str:
     """List the first names, for a message."""
     shown = [repr(name) for name in names[:most]]

@@ -17,6 +17,7 @@ from sklearn.svm import LinearSVC
 from pessimal import Budget, audit, audit_estimator, near_optimal_set
 from pessimal.auditing.constant import constant_model
 from pessimal.losses import find_loss
+from pessimal.workflows.words import guarantee_table
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, :4]
@@ -106,24 +107,42 @@ def test_of_numbers_it_is_their_mean() -> None:
 
 def test_a_constant_winner_is_called_one() -> None:
     rows = np.arange(80)
-    rare = np.where(rows % 20 == 0, "yes", "no")
     noise = np.random.default_rng(0).normal(size=(80, 2))
-    report = audit(noise, rare, noise, rare, box=0.01, epsilons=(), time_limit=2.0)
-    assert report.only_class == "no"
-    words = " ".join(report.summary().split())
-    assert "The chosen model says no of every point: it is a constant." in words
-    assert (
-        "to say no of every point, the most frequent class in training, is wrong on 5.0%" in words
-    )
+    for frequent, rare in (("no", "yes"), (0, 1)):
+        labels = np.where(rows % 20 == 0, rare, frequent)
+        report = audit(noise, labels, noise, labels, box=0.01, epsilons=(), time_limit=2.0)
+        assert report.only_class == frequent
+        words = " ".join(report.summary().split())
+        assert "The chosen model says no of every point: it is a constant." in words
+        assert "to say no of every point, the most frequent class in training, is wrong" in words
+        assert "is wrong on 5.0% of these points" in words
 
 
-def test_nothing_known_is_no_fewer_than_none() -> None:
+def test_bounds_that_rule_nothing_out_are_not_told_as_guarantees() -> None:
     model = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
     report = audit_estimator(model, *DATA, epsilon=5.0, epsilons=(), time_limit=1e-6)
     assert report.worst_sensitivity is not None
     assert report.worst_sensitivity.lower_bound == 0.0
-    assert "none has fewer than 0." in " ".join(str(report).split())
-    assert "-0" not in str(report)
+    words = " ".join(str(report).split())
+    assert "none has fewer than 0" not in words
+    assert "-0" not in words
+    n = report.n_val
+    assert report.worst_error.bound * n == n > round(report.worst_error.value * n)
+    assert f"{n} of {n} points wrong" not in words
+    assert "Nothing is proved of the number of points wrong" in words
+    assert (report.ambiguous | report.undecided).all()
+    assert not report.ambiguous.all()
+    assert [row[-1] for row in guarantee_table(report)[3:]] == ["nothing", "nothing"]
+
+
+def test_classes_of_0_and_1_have_one_name_in_all_sentences() -> None:
+    labels = (Y == "malign").astype(int)
+    model = LogisticRegression().fit(X[TRAIN], labels[TRAIN])
+    rows = (X[TRAIN], labels[TRAIN], X[VAL], labels[VAL])
+    words = " ".join(str(audit_estimator(model, *rows, epsilons=())).split())
+    assert "validation points of class yes, the chosen" in words
+    assert "validation points of class no, the chosen" in words
+    assert "to say no of every point" in words or "to say yes of every point" in words
 
 
 def test_points_that_no_model_can_score_are_said_to_be_left_uncounted() -> None:

@@ -103,6 +103,21 @@ def test_predictions_follow_from_the_numbers_in_the_model_file(folder: Path, tun
     assert predicted["prediction"].notna().tolist() == complete.tolist()
     assert (predicted["prediction"] == labels)[complete].all()
     assert "Rows without a prediction, for a cell is missing or unknown: 14." in ended.err
+    differ = int((predicted["agreement"] == "no").sum())
+    unknown = int((predicted["agreement"] == "not known").sum())
+    told = f"Equally good models disagree on {differ} of the {complete.sum()} rows predicted"
+    assert told + (f"; for {unknown} it is not known." if unknown else ".") in ended.err
+
+
+def test_files_that_bound_nothing_are_not_said_to_agree(folder: Path, tuned: Ended) -> None:
+    assert tuned.code == 0
+    model = json.loads((folder / "model.json").read_text("utf-8"))
+    del model["equally_good"]
+    (folder / "old.json").write_text(json.dumps(model), "utf-8")
+    ended = run_command("predict", folder / "old.json", folder / "patient visits.csv")
+    assert ended.code == 0
+    told = "Whether equally good models agree is not known for any of the 186 rows predicted."
+    assert told in ended.err
 
 
 def test_predictions_go_to_a_file_or_as_json_the_same(folder: Path, tuned: Ended) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from html import unescape
 
 import numpy as np
+from scipy.stats import beta
 from sklearn.linear_model import LogisticRegression
 
 from pessimal import audit_estimator
-from pessimal.report.answer import right
+from pessimal.report.answer import answer, right
 from pessimal.report.audit_page import notebook
 
 RNG = np.random.default_rng(0)
@@ -35,7 +37,7 @@ def test_a_rare_class_is_named_with_how_many_of_it_are_found() -> None:
     assert not np.any(report.reference.scores > 0.0)
     shown = unescape(notebook(report))
     assert "right on 54 of 60 validation rows, and so is always saying “no”" in shown
-    assert "Only 10% of the rows are “yes”: of these 6 the model finds none. Class" in shown
+    assert "Only 10% of the rows are “yes”: of these 6 the model finds none. Training in" in shown
     # Where the model is worth using, too; the class with negative scores may be the rare one.
     often = X[:, 0] > -1.3
     model = LogisticRegression(C=100.0).fit(X, often)
@@ -45,7 +47,7 @@ def test_a_rare_class_is_named_with_how_many_of_it_are_found() -> None:
     assert n <= 2 * found
     shown = unescape(notebook(report))
     assert f"% of the rows are “no”: of these {n} the model finds {found}." in shown
-    assert "Class weights" not in shown
+    assert "both classes weigh the same" not in shown
 
 
 def test_rows_that_every_model_scores_0_are_not_hidden_in_what_is_proved() -> None:
@@ -73,3 +75,48 @@ def test_where_most_rows_are_undecided_nobody_is_asked_to_decide_them_all() -> N
     assert right(report) > 60 - round(60 * report.constant.error)  # type: ignore[union-attr]
     shown = notebook(replace(report, worst_error=report.best_error))
     assert f"on most rows, {n} of 60 validation ones" in shown
+
+
+def test_the_column_and_its_classes_are_named() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilons=(), time_limit=1.0)
+    told = answer(report, "the model", target="relapse").meaning
+    assert "whether “relapse” is False (“no”) or True (“yes”)." in told
+    assert "“No” stands for False and “yes” for True." in answer(report, "the model").meaning
+    kinds = np.where(Y, "malignant", "benign")
+    report = audit_estimator(model.fit(X, kinds), X, kinds, X, kinds, epsilons=(), time_limit=1.0)
+    told = answer(report, "the model", target="kind").meaning
+    assert "whether “kind” is “benign” or “malignant”." in told
+    assert "stands for" not in answer(report, "the model").meaning
+
+
+def test_few_rows_are_said_to_tell_little_of_others() -> None:
+    model = LogisticRegression().fit(X, Y)
+    few = audit_estimator(model, X, Y, X[:15], Y[:15], epsilons=())
+    ours = right(few)
+    low, high = beta.ppf(0.025, ours, 16 - ours), beta.ppf(0.975, ours + 1, 15 - ours)
+    assert (
+        "15 validation rows are few: of other rows like them the model may have between "
+        f"{math.floor(100.0 * low)}% and {math.ceil(100.0 * high)}% right (95% confidence)."
+    ) in answer(few, "the model").meaning
+    many, labels = np.vstack([X, X]), np.append(Y, Y)
+    report = audit_estimator(model, X, Y, many, labels, epsilons=(), time_limit=1.0)
+    assert "rows are few" not in answer(report, "the model").meaning
+
+
+def test_where_models_disagree_on_each_row_there_are_no_others() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilon=3.0, epsilons=(), time_limit=1.0)
+    assert report.ambiguous.all()
+    assert answer(report, "the model").groups[0].bars[-1].more == "all of them"
+
+
+def test_where_any_row_may_be_disagreed_on_no_bound_is_shown() -> None:
+    model = LogisticRegression().fit(X, Y)
+    report = audit_estimator(model, X, Y, X, Y, epsilon=3.0, epsilons=(), time_limit=1.0)
+    assert report.ambiguous.all()
+    low = report.found_low.copy()
+    low[0] = report.found_high[0]  # as if no model had been found on the other side
+    report = replace(report, found_low=low, discrepancy=report.best_error)
+    shown = answer(report, "the model").groups[0].bars[-1]
+    assert (shown.words, shown.bound, shown.more) == ("59 of 60", None, "found; 1 not settled")

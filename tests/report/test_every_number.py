@@ -28,7 +28,7 @@ def test_every_number_of_an_audit(box: float | None, tmp_path: Path) -> None:
     labelled = with_labels(Source("patients.csv", table), "label")
     report = audit_table(labelled, box=box, epsilon=EPSILON, curve=True, time_limit=300.0)
     assert not report.stopped
-    write_audit_page(report, tmp_path / "page.html", "patients.csv", labelled.columns)
+    write_audit_page(report, tmp_path / "page.html", "patients.csv", labelled.columns, "label")
     page = Page((tmp_path / "page.html").read_text("utf-8"))
 
     table.index = pd.RangeIndex(1, N_ROWS + 1)
@@ -46,6 +46,7 @@ def test_every_number_of_an_audit(box: float | None, tmp_path: Path) -> None:
     name = "the audited LogisticRegression" if box is None else "a training optimum"
     page_checks.rows_right(audited, name)
     right = int(np.sum((audited.scores > 0.0) == (y_val > 0.0)))
+    page_checks.small_print(page, right, 30, "validation", name)
     page.read(
         rf"always saying “no” is right on {np.sum(y_val < 0.0)} of 30 validation rows, the model "
         rf"on {right}\."
@@ -68,6 +69,6 @@ def test_every_number_of_an_audit(box: float | None, tmp_path: Path) -> None:
     page_checks.every_row(audited)
     page_checks.against_epsilon(audited)
     page_checks.directions(audited, audited.chosen, None if box is None else np.full(3, box))
-    page.read(rf"Class 1 has {np.mean(y > 0.0):.1%} of the rows", "Notes")
+    page.read(rf"Class 1 \(yes\) has {np.mean(y > 0.0):.1%} of the rows", "Notes")
     page_checks.how_it_was_computed(page, {})
     assert page.unread() == []

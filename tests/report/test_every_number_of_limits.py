@@ -128,6 +128,7 @@ def held_out_rows(
     ours = (table_scores(run, held_out) > 0.0) == (held_out["label"] == 1).to_numpy()
     page_checks.beside_logistic_regression(page, ours, theirs)
     drawn, n = page.bars(), len(held_out)
+    page_checks.small_print(page, int(ours.sum()), n, "held-out", "the tuned model")
     page.read(rf"Rows right, of {n} other rows, held out from tuning")
     for name, count in {
         "the tuned model, trained on both halves": int(ours.sum()),

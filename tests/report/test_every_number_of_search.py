@@ -94,6 +94,7 @@ def test_every_number_of_a_search(shown: Shown) -> None:
     plain = LogisticModels(models.X, models.y, models.V, models.labels, EPSILON).fitted
     ours, theirs = (models.labels * (Z @ u) > 0.0 for u in (models.fitted, plain))
     page_checks.beside_logistic_regression(page, ours, theirs)
+    page_checks.small_print(page, int(ours.sum()), n, "held-out", "the tuned model")
     assert page.bars()["plain logistic regression"].words == f"{theirs.sum()} of {n}"
     page.read(rf"the more frequent class of every row is right on {constant} of {n}\.")
     worst, bound = candidates(shown)
@@ -103,7 +104,7 @@ def test_every_number_of_a_search(shown: Shown) -> None:
         r"score\) and 1 \(positive score\)",
         "Notes",
     )
-    page.read(rf"Class 1 has {np.mean(models.y > 0.0):.1%} of the rows", "Notes")
+    page.read(rf"Class 1 \(yes\) has {np.mean(models.y > 0.0):.1%} of the rows", "Notes")
     report, losses = shown.run.audit, models.extreme_loss(1.0)
     page_checks.how_it_was_computed(
         page,

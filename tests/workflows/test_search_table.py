@@ -256,7 +256,7 @@ def test_options_of_the_box_mean_the_box_and_are_refused_for_others() -> None:
 
 def test_a_model_that_says_the_same_of_every_row_is_called_so() -> None:
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=60), "y": ["no"] * 50 + ["yes"] * 10})
+    frame = pd.DataFrame({"x": rng.normal(size=60), "y": [0] * 50 + [1] * 10})
     settings = SearchSettings(model="ridge", test_size=0.5, time_limit=HOUR)
     run = search_table(with_labels(Source("noise", frame), "y"), settings)
     assert search_words.majority(run) == [

@@ -90,6 +90,14 @@ def test_a_tuned_box_of_zero_is_audited_too() -> None:
     assert run.audit.worst_loss.bound >= run.audit.worst_loss.value
 
 
+def test_a_tuned_constant_is_called_one_by_the_name_of_its_class() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0] * 16, "ill": [0, 0, 0, 0, 0, 0, 1, 1] * 4})
+    run = tune_table(with_labels(Source("noise", frame), "ill"), Settings(test_size=0.5))
+    constant = replace(run, model=replace(run.model, intercept=-1.0), weights=np.zeros(1))
+    told = "The tuned model says no of every row: it is a constant."
+    assert words.majority(constant)[1:] == [told]
+
+
 def test_out_of_time_the_run_is_usable_and_says_so() -> None:
     settings = Settings(test_size=0.85, time_limit=1e-6, epsilon=0.4)
     run = tune_table(table("diabetes"), settings)

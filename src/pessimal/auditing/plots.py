@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pessimal.auditing.text import percent
+from pessimal.labels import spoken
 from pessimal.problem import Mask, Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -117,8 +118,8 @@ def _marks(report: AuditReport) -> list[tuple[Mask, str, str]]:
     if len(report.classes) != TWO:
         return [(np.ones(report.n_val, dtype=np.bool_), "_", "the chosen model")]
     return [
-        (report.labels == label, marker, literal(f"true class {label!s}"))
-        for label, marker in zip(report.classes, "v^", strict=True)
+        (report.labels == label, marker, literal(f"true class {name}"))
+        for label, name, marker in zip(report.classes, spoken(report.classes), "v^", strict=True)
     ]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pessimal.auditing.coefficients import CoefficientRange
 from pessimal.auditing.constant import ConstantModel
 from pessimal.auditing.extremes import reached
-from pessimal.auditing.text import as_text, rounded
+from pessimal.auditing.text import as_text, bounds_errors, rounded
 from pessimal.near_optimal.base import Extreme
 from pessimal.problem import Budget, Mask, Vector
 from pessimal.tolerances import STRICT
@@ -274,7 +274,7 @@ class AuditReport:
 
     @property
     def guarantee(self) -> str:
-        """The audit in one sentence: what is proved, rounded upwards; else that nothing is."""
+        """The audit in a sentence or two: what is proved, rounded upwards; else that nothing is."""
         n = self.n_val
         if not self.proves:
             errors = f" or {self.worst_error.value * n:.0f} of {n} points wrong"
@@ -287,10 +287,15 @@ class AuditReport:
         wrong = f" and {self.worst_error.bound * n:.0f} of {n} points wrong" if self.classes else ""
         if wrong and self.at_zero:
             wrong += f" (not counting {self.at_zero} that every one of them scores 0)"
-        return (
+        told = (
             f"No model that trains this well does worse than a mean {self.loss} loss of {loss:.4f}"
-            f"{wrong} on your validation data."
         )
+        if wrong and not bounds_errors(self):
+            return (
+                f"{told} on your validation data. Nothing is proved of the number of points wrong: "
+                "as far as is known, it may be all of them."
+            )
+        return f"{told}{wrong} on your validation data."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per validation point.

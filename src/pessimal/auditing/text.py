@@ -6,11 +6,12 @@ import math
 import textwrap
 from typing import TYPE_CHECKING
 
-from pessimal.labels import spoken
+from pessimal.labels import called, spoken
 from pessimal.tolerances import OPTIMAL_GAP, SLACK_OF_BOUNDS
 
 if TYPE_CHECKING:
     from pessimal.auditing.report import AuditReport
+    from pessimal.near_optimal import Extreme
 
 WIDTH = 80
 
@@ -80,6 +81,16 @@ def table(report: AuditReport) -> list[tuple[str, ...]]:
     return [("on validation data", "best found", "chosen", "worst found"), *found]
 
 
+def bounds_errors(report: AuditReport) -> bool:
+    """Whether the bound on errors says more than that at most all points are wrong.
+
+    Where a model was found that has all wrong, this is no lack of proof.
+    """
+    n, worst = report.n_val, report.worst_error
+    most = n - report.at_zero  # the others never count as wrong
+    return round(worst.bound * n) < most or round(worst.value * n) == most
+
+
 def findings(report: AuditReport) -> list[str]:
     """Ambiguity and discrepancy, one sentence each: what was found, and what is not known."""
     if not report.classes:
@@ -114,13 +125,21 @@ def _in_classes(report: AuditReport) -> list[str]:
         if worst is None or math.isnan(worst.value) or len(report.classes) != TWO:
             continue
         n = int((report.labels == label).sum())
-        none = f"; none has fewer than {rounded(n * worst.lower_bound, 0, -1.0):.0f}"
         told.append(
-            f"{name}: of the {n} validation points of class {label!s}, the chosen model has "
-            f"{n * chosen:.0f} right ({chosen:.1%}), and the worst of these models that was found "
-            f"{n * worst.value:.0f} ({worst.value:.1%}){none if report.proves else ''}."
+            f"{name}: of the {n} validation points of class {called(label, report.classes)}, the "
+            f"chosen model has {n * chosen:.0f} right ({chosen:.1%}), and the worst of these "
+            f"models that was found {n * worst.value:.0f} ({worst.value:.1%})"
+            f"{_none_below(n, worst) if report.proves else ''}."
         )
     return told
+
+
+def _none_below(n: int, worst: Extreme) -> str:
+    """Say what is proved of the fewest points right; that none has fewer than 0 says nothing."""
+    least = rounded(n * worst.lower_bound, 0, -1.0)
+    if least > 0.0:
+        return f"; none has fewer than {least:.0f}"
+    return "; fewer are not ruled out" if round(n * worst.value) else ""
 
 
 def _constant(report: AuditReport) -> str:
@@ -131,13 +150,14 @@ def _constant(report: AuditReport) -> str:
     if not report.classes:
         return f"For comparison: to predict the mean, {constant.label:.4g}, has {loss}."
     told = (
-        f"For comparison: to say {constant.label!s} of every point, the most frequent class in "
-        f"training, is wrong on {constant.error:.1%} of these points"
+        f"For comparison: to say {called(constant.label, report.classes)} of every point, the "
+        f"most frequent class in training, is wrong on {constant.error:.1%} of these points"
     )
     if not math.isnan(constant.loss):
         told += f"; the best constant score has {loss}"
     if report.only_class is not None:
-        told += f". The chosen model says {report.only_class!s} of every point: it is a constant"
+        only = called(report.only_class, report.classes)
+        told += f". The chosen model says {only} of every point: it is a constant"
     return f"{told}."
 
 

@@ -123,7 +123,7 @@ def audit(
         if report is not None:
             from pessimal.report.audit_page import write_audit_page
 
-            write_audit_page(audited, report, data, table.columns)
+            write_audit_page(audited, report, data, table.columns, table.target)
         if json:
             say_json(_content(audited))
             return

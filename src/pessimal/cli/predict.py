@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,8 @@ def predict(
     blank = int(predicted["score"].isna().sum())
     if blank:
         tell(f"Rows without a prediction, for a cell is missing or unknown: {blank}.")
+    if blank < len(predicted):
+        tell(_agreement(predicted["agreement"].dropna().tolist()))
     if json:
         plain = predicted.astype(object).where(predicted.notna(), None)
         rows = plain.rename_axis("row").reset_index().to_dict("records")
@@ -51,3 +54,12 @@ def predict(
     else:
         write_text(out, text)
         tell(f"{len(predicted)} rows written to {out}.")
+
+
+def _agreement(said: Sequence[str]) -> str:
+    """Say on how many rows it matters which of the equally good models predicts."""
+    n, unknown = len(said), said.count("not known")
+    if unknown == n:
+        return f"Whether equally good models agree is not known for any of the {n} rows predicted."
+    told = f"Equally good models disagree on {said.count('no')} of the {n} rows predicted"
+    return f"{told}; for {unknown} it is not known." if unknown else f"{told}."

@@ -7,6 +7,7 @@ trains as well is right on fewer than that.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ from scipy.stats import binomtest
 
 from pessimal.auditing import AuditReport
 from pessimal.auditing.text import percent, rounded
-from pessimal.labels import spoken
+from pessimal.labels import both_names, called, spoken
 from pessimal.tolerances import SLACK_OF_BOUNDS
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ BY_CHANCE = 0.05
 
 RARE = 0.2
 """Share of the rows up to which a class is called rare."""
+
+FEW = 100
+"""Below so many rows a page says how little they tell of others."""
 
 WEAK = 0.5
 """A bound below this share of what was found says more about the proof than about the models."""
@@ -85,6 +89,7 @@ def answer(
     rows: str = "validation",
     beside: Comparison | None = None,
     held_out: Comparison | None = None,
+    target: str | None = None,
 ) -> Answer:
     """Return the first screen of an audit.
 
@@ -99,12 +104,42 @@ def answer(
         Counts on the same rows: logistic regression, and the class of most training rows.
     held_out : Comparison, optional
         Counts on other rows, which tuning has not seen: these say whether a baseline is as good.
+    target : str, optional
+        The column that is predicted.
     """
     if not report.classes:
         return Answer(_advice_on_numbers(report), (_errors(report, model, rows),), meaning(report))
     group = _rows_right(report, model, rows, beside)
     do = _advice(report, rows, beside, held_out) + _rare(report)
-    return Answer(do, (group,), meaning(report))
+    told = (predicted(report, target), meaning(report), _few_rows(report, model, rows, held_out))
+    return Answer(do, (group,), " ".join(filter(None, told)))
+
+
+def predicted(report: AuditReport, target: str | None) -> str:
+    """Say which column is predicted, and what its classes are called."""
+    classes = report.classes
+    if target is not None:
+        *first, last = (both_names(label, classes) for label in classes)
+        return f"What is predicted: whether “{target}” is {', '.join(first)} or {last}."
+    if spoken(classes) == tuple(str(label) for label in classes):
+        return ""
+    negative, positive = classes
+    return f"“No” stands for {negative!s} and “yes” for {positive!s}."
+
+
+def _few_rows(report: AuditReport, model: str, rows: str, held_out: Comparison | None) -> str:
+    """Say which share of other rows the model may have right, where few rows were counted."""
+    n, ours = report.n_val, right(report)
+    if held_out is not None:
+        n, ours, rows, model = held_out.n_rows, held_out.n_right, "held-out", "the tuned model"
+    if n >= FEW:
+        return ""
+    ends = binomtest(ours, n).proportion_ci()
+    low, high = math.floor(100.0 * ends.low), math.ceil(100.0 * ends.high)  # the confidence holds
+    return (
+        f"{n} {rows} rows are few: of other rows like them {model} may have between {low}% and "
+        f"{high}% right (95% confidence)."
+    )
 
 
 def meaning(report: AuditReport) -> str:
@@ -157,7 +192,7 @@ def disagreeing(report: AuditReport) -> tuple[int, int]:
 def same_of_each(report: AuditReport) -> str:
     """Return what a model says that says the same of each row: what most training rows are."""
     assert report.constant is not None
-    return spoken(report.classes)[report.classes.index(report.constant.label)]
+    return called(report.constant.label, report.classes)
 
 
 def _rows_right(report: AuditReport, model: str, rows: str, beside: Comparison | None) -> Group:
@@ -195,7 +230,9 @@ def _disagreement(report: AuditReport) -> Bar:
     name = "rows on which equally good models disagree"
     if not report.proves:
         return Bar(name, some / n, words, "disagree", None, "found; there may be more")
-    if most - some > n / TWO:
+    if some == n:
+        return Bar(name, 1.0, words, "disagree", 1.0, "all of them")
+    if most == n or most - some > n / TWO:  # a bound would say little, or nothing
         return Bar(name, some / n, words, "disagree", None, f"found; {most - some} not settled")
     told = "and no others" if most == some else f"at most {most}"
     return Bar(name, some / n, words, "disagree", most / n, told)
@@ -268,8 +305,9 @@ def _rare(report: AuditReport) -> str:
         f" Only {percent(n / len(rare))} of the rows are “{name}”: of these {n} the model finds "
         f"{found or 'none'}."
     )
-    few = TWO * found < n
-    return f"{told} Class weights find more of them, as a rule." if few else told
+    if TWO * found < n:
+        told += " Training in which both classes weigh the same finds more of them, as a rule."
+    return told
 
 
 def _baseline(

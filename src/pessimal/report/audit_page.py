@@ -45,7 +45,7 @@ _HOW = {
     "box": "The least loss and the range of every score are linear programs. The worst loss and "
     "the numbers of errors are found by a branch and bound of the package; where time is limited, "
     "semidefinite programs bound them, too. All bounds are proved.",
-    "training": "The models that count are a convex set. The best of them is found by convex "
+    "training": "The equally good models are a convex set. The best of them is found by convex "
     "optimisation, the worst by ascent; what no model passes is bounded by ellipsoids that "
     "hold the set and by a branch and bound of the package. All bounds are proved.",
     "refits": "The models were found by training again, on rows weighted otherwise and with "
@@ -56,7 +56,11 @@ _HOW = {
 
 
 def write_audit_page(
-    report: AuditReport, path: Path, data: str, cells: pd.DataFrame | None = None
+    report: AuditReport,
+    path: Path,
+    data: str,
+    cells: pd.DataFrame | None = None,
+    target: str | None = None,
 ) -> None:
     """Write the page of an audit to a file.
 
@@ -68,6 +72,8 @@ def write_audit_page(
         What to call the table; of a path the last part.
     cells : pandas.DataFrame, optional
         What is in the validation rows, by the names the report has for them.
+    target : str, optional
+        The column that is predicted.
     """
     reference, name = report.reference, named(data)
     sections = [
@@ -76,7 +82,7 @@ def write_audit_page(
         *notes(report.notes),
         computed(report, {"data": name}),
     ]
-    shown = answer(report, reference.name)
+    shown = answer(report, reference.name, target=target)
     write_page(path, f"Audit of {name}", shown, sections)
 
 
@@ -119,8 +125,8 @@ def _guaranteed(report: AuditReport, opening: Sequence[str]) -> Section:
     frame = pd.DataFrame(rows, columns=header).replace("chosen", report.reference.name)
     loss = _LOSSES[report.loss] if report.classes else _SQUARED_ERROR
     told = (
-        "The models that count, on the validation rows. Best and worst were found; no model that "
-        f"counts is below “at least” or above “at most”. {loss}"
+        "The equally good models, on the validation rows. Best and worst were found; none of them "
+        f"is below “at least” or above “at most”. {loss}"
         if report.proves
         else f"The models that were found, on the validation rows. Nothing is proved. {loss}"
     )
@@ -159,8 +165,8 @@ def _against_epsilon(report: AuditReport) -> Section:
         return figure
 
     text = [
-        "The more a model may lose in training against the best, the more models count, and the "
-        "further their best and worst part."
+        "The more a model may lose in training against the best, the more models are equally "
+        "good, and the further their best and worst part."
     ]
     if report.stopped:
         text.append(
@@ -172,9 +178,9 @@ def _against_epsilon(report: AuditReport) -> Section:
     )
     plot = Plot(
         "losses",
-        f"Validation loss of the best and the worst model {'that counts' if report.proves else ''}"
-        f"{'' if report.proves else 'found'}, against ε. The dotted line is the ε asked for"
-        f"{shaded if report.proves else ''}.",
+        "Validation loss of the best and the worst "
+        f"{'equally good model' if report.proves else 'model found'}, against ε. The dotted line "
+        f"is the ε asked for{shaded if report.proves else ''}.",
         draw,
     )
     columns: dict[str, Any] = {
@@ -212,7 +218,7 @@ def _scores(report: AuditReport) -> Section:
 
     plot = Plot("scores", "Range of the score of every validation row.", draw)
     unknown = int(report.undecided.sum())
-    every, some = "every score of a model that counts", "the scores of the models that were found"
+    every, some = "every score of an equally good model", "the scores of the models that were found"
     spans = every if report.reached.all() else some
     text = f"{_meaning(report)} The bar of a row spans {spans}."
     if report.classes:

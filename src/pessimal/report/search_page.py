@@ -50,7 +50,7 @@ def first_screen(run: SearchRun) -> Answer:
     """Return what a reader must know first."""
     if run.audit is None:
         return Answer(search_words.without_rows(run), (), run.over_folds)
-    return answer(run.audit, "the tuned model", "held-out", run.comparison)
+    return answer(run.audit, "the tuned model", "held-out", run.comparison, target=run.target)
 
 
 def notebook_of_search(run: SearchRun) -> str:

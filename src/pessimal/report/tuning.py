@@ -34,7 +34,12 @@ def write_tuning_page(run: TuningRun, path: Path, data: str) -> None:
 def first_screen(run: TuningRun) -> Answer:
     """Return what a reader must know first: of the validation rows, then of the held-out ones."""
     compared = run.comparison
-    shown = answer(run.audit, "the tuned model, trained on the other half", held_out=compared)
+    shown = answer(
+        run.audit,
+        "the tuned model, trained on the other half",
+        held_out=compared,
+        target=run.model.target,
+    )
     if compared is None:
         return shown
     n = compared.n_rows

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.auditing.audit import audit_model
+from pessimal.labels import spoken
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.problem import Vector
 from pessimal.tabular import (
@@ -142,13 +143,15 @@ def weighing(table: Labelled, y: Vector, class_weight: ClassWeight | None) -> st
     None is for models that have no choice.
     """
     share = float(np.mean(y > 0.0))
-    rarer, share = (table.classes[1], share) if share <= 0.5 else (table.classes[0], 1.0 - share)
+    which = int(share <= 0.5)
+    rarer, name = str(table.classes[which]), spoken(table.classes)[which]
+    called = rarer if name == rarer else f"{rarer} ({name})"
     how = "every row weighs the same in training"
     if class_weight == "none":
         how += "; --class-weight balanced weighs classes the same"
     if class_weight == "balanced":
         how = "both classes weigh the same in training (--class-weight balanced)"
-    return f"Class {rarer!s} has {share:.1%} of the rows; {how}."
+    return f"Class {called} has {min(share, 1.0 - share):.1%} of the rows; {how}."
 
 
 def affordable(table: Labelled, kind: ModelKind, seed: int) -> Labelled:

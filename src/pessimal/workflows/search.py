@@ -120,6 +120,8 @@ class SearchRun:
     comparison : Comparison or None
     n_tuned : int
         Rows that were not held out.
+    target : str
+        The column that is predicted.
     classes : tuple
     notes : tuple of str
         What was done with rows and columns, and what the search warned of.
@@ -140,6 +142,7 @@ class SearchRun:
     audit: AuditReport | None
     comparison: Comparison | None
     n_tuned: int
+    target: str
     classes: tuple[Label, Label]
     notes: tuple[str, ...]
     cells: pd.DataFrame = field(repr=False)
@@ -258,6 +261,7 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
         audit=report,
         comparison=comparison,
         n_tuned=len(tuning.y),
+        target=table.target,
         classes=table.classes,
         notes=(
             *table.notes,

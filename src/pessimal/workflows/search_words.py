@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pessimal.auditing.text import rounded
+from pessimal.labels import spoken
 from pessimal.workflows.search import INTERRUPTED, Candidate, SearchRun
 from pessimal.workflows.words import MOST_FEATURES, Rows
 
@@ -154,8 +155,8 @@ def majority(run: SearchRun) -> list[str]:
     told = [f"To say the more frequent class of every row is right on {right} of {n}."]
     said = set((run.audit.reference.scores > 0.0).tolist())
     if len(said) == 1:
-        label = run.classes[said.pop()]
-        told.append(f"The tuned model says {label!s} of each of these rows: it is a constant.")
+        label = spoken(run.classes)[said.pop()]
+        told.append(f"The tuned model says {label} of each of these rows: it is a constant.")
     return told
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pessimal.auditing import AuditReport
-from pessimal.auditing.text import rounded
+from pessimal.auditing.text import bounds_errors, rounded
+from pessimal.labels import spoken
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
 from pessimal.workflows.tune import Comparison, TuningRun
@@ -62,11 +63,14 @@ def guarantee_table(report: AuditReport, rows: str = "validation") -> Rows:
     exact = best.value - best.bound <= OPTIMAL_GAP
     least = "exact" if exact else f"at least {rounded(best.bound, 4, -1.0):.4f}"
     most = f"at most {disagree + unknown}" if unknown else "exact"
+    if disagree < n <= disagree + unknown:
+        most = "nothing"
+    wrong = f"at most {errors.bound * n:.0f}" if bounds_errors(report) else "nothing"
     table: Rows = [
         (f"on the {n} {rows} rows", "found", "proved"),
         (f"least loss (mean {report.loss})", f"{best.value:.4f}", least),
         (f"largest loss (mean {report.loss})", f"{worst.value:.4f}", f"at most {largest:.4f}"),
-        ("most rows wrong", f"{errors.value * n:.0f} of {n}", f"at most {errors.bound * n:.0f}"),
+        ("most rows wrong", f"{errors.value * n:.0f} of {n}", wrong),
         ("rows they disagree on", f"{disagree} of {n}", most),
     ]
     return table if report.proves else [row[:2] for row in table]
@@ -141,8 +145,8 @@ def majority(run: TuningRun) -> list[str]:
     n, right = run.comparison.n_rows, run.comparison.n_majority
     told = [f"To say the more frequent class of every row is right on {right} of {n}."]
     if not run.weights.any():
-        label = run.model.classes[int(run.model.intercept > 0.0)]
-        told.append(f"The tuned model says {label!s} of every row: it is a constant.")
+        label = spoken(run.model.classes)[int(run.model.intercept > 0.0)]
+        told.append(f"The tuned model says {label} of every row: it is a constant.")
     return told
 
 
