@@ -12,8 +12,8 @@ from strategies import budgets, problems
 
 from pessimal import Budget, TuningProblem, solve_pessimistic, worst_case
 from pessimal.limits import Limits
+from pessimal.solvers.minimax.active_sets import ActiveSets
 from pessimal.solvers.minimax.boxes import BoxSearch
-from pessimal.solvers.minimax.descent import Descent
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.oracle import WorstCaseOracle
 from pessimal.solvers.search.driver import bound_between
@@ -28,7 +28,7 @@ def searched(
     limits = Limits(time_limit=time_limit)
     oracle = WorstCaseOracle(problem, budget, groups_of(problem, "each"), limits)
     oracle.at(problem.upper)
-    BoxSearch(oracle, Descent(oracle)).run()
+    BoxSearch(oracle, ActiveSets()).run()
     return oracle
 
 

@@ -21,6 +21,7 @@ from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.program import (
     best_intercept,
     coarse_ranges,
+    intercept_range,
     merged,
     near_optimal_programs,
     pulled_back,
@@ -30,7 +31,7 @@ from pessimal.near_optimal.polyhedral.program import (
 from pessimal.near_optimal.polyhedral.stopping import stopping
 from pessimal.near_optimal.polyhedral.tree import LossTree
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
-from pessimal.tolerances import CUTOFF
+from pessimal.tolerances import CUTOFF, ROUNDING
 from pessimal.units import equilibrate
 
 _STARTS = 10
@@ -42,11 +43,16 @@ _NODES_BETWEEN_LOOKS = 10
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Least training loss of a box, its model, and how fast it falls as the box widens."""
+    """Least training loss of a box, its model, how fast it falls as the box widens, and a bound.
+
+    No model of this box trains better than `bound`, nor one of another box by more than the `rates`
+    times what is wider there: that follows from multipliers alone.
+    """
 
     loss: float
     u: Vector
     rates: Vector
+    bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +95,11 @@ class WorstCases:
         )
         self._watch = Watch()
         self._balanced = balanced.problem
+        self._train_rows, self._train_weight, _ = merged(
+            margin_rows(problem.X_train, problem.y_train), problem.train_weight
+        )
+        b_reach = max(map(abs, intercept_range(problem, problem.upper, budget.limit(1.0))))
+        self._reach = 1.0 + b_reach + np.abs(self._train_rows[:, :-1]) @ problem.upper
         self._training: dict[float, Simplex] = {}
         programs = near_optimal_programs(balanced.problem, budget, rows, self._watch)
         self._models, self._forms = programs
@@ -117,13 +128,28 @@ class WorstCases:
             status = simplex.solve(np.inf)
         if status != OPTIMAL:
             raise SolverError("training stalled")
-        rates = unit * self._factor * np.abs(simplex.multipliers()[: len(box)])
+        bound, rates = self._dual(-unit * simplex.multipliers()[len(box) + 1 :], box)
         # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,
         # and with their rounding no model at all might train within the limit.
         u = self._in_box(simplex.values()[: len(box) + 1], box)
         if unit < 1.0:  # bounds on b are as large as the least weight is small, and so is rounding
             u[-1] = best_intercept(self.problem, u[:-1])
-        return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates)
+        return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates, bound)
+
+    def _dual(self, alpha: Vector, box: Vector) -> tuple[float, Vector]:
+        """Bound the training loss by multipliers of the hinges; return how it falls with the box.
+
+        With ``0 ≤ α ≤ weight``, of both classes the same in all, no loss is less than
+        ``Σ α − Σ_j |α·x_j|·box_j``.
+        """
+        alpha = np.clip(alpha, 0.0, self._train_weight)
+        positive = self._train_rows[:, -1] < 0.0
+        totals = np.array([alpha[~positive].sum(), alpha[positive].sum()])
+        shares = totals.min() / np.where(totals > 0.0, totals, 1.0)
+        alpha *= shares[positive.astype(np.intp)]
+        rates = np.abs(alpha @ self._train_rows[:, :-1])
+        bound = float(alpha.sum() - rates @ box)
+        return bound - ROUNDING * float(alpha @ self._reach), rates
 
     def limit(self, box: Vector) -> float:
         """Largest training loss of a near-optimal model of a box."""

@@ -9,22 +9,23 @@ lifts the bound by much, the cell is cut between the boxes in which the two sets
 bounds: on either side one of them says more.
 
 Around the best box many sets matter at once, and one alone bounds none but tiny cells well. There
-the last digits of a proof may take longer than all the rest. (Averages of sets, as of a region, do
-not help: each costs as many linear programs as the cell has corners, and closes few.)
+affine policies bound a cell by several sets (`refining`), which takes as long as a dozen searches.
+They are tried where these no longer help, in cells of about the size in which they did last time.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import replace
+from itertools import count, islice
 
 import numpy as np
 
 from pessimal.problem import Mask, Vector
-from pessimal.solvers.minimax.descent import Descent
-from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
+from pessimal.solvers.minimax.active_sets import ActiveSets
+from pessimal.solvers.minimax.oracle import WorstCaseOracle
+from pessimal.solvers.minimax.refining import ENOUGH_LIFTED, Cell, Refinement
 from pessimal.solvers.minimax.regions import SMALLEST
 from pessimal.solvers.search.driver import bound_between
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
@@ -41,22 +42,12 @@ CELL_NODES = 20_000
 MOST_NODES = 5_000
 """Nodes of all searches and worst cases, unless it is the time that is limited."""
 
-ENOUGH_LIFTED = 0.1
-"""Of the gap of a cell, that another set must close for the cell to be left whole."""
+FIRST_REACH, GROWTH = 0.5, 1.25
+"""Longest side of a cell for which policies are tried, as a share of the limits: at first, and by
+how much it grows or shrinks with whether they helped."""
 
 FARTHEST_CUT = 0.15
 """Least share of a side that a cut leaves on either hand."""
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """Hyperparameters from `low` to `high`, a bound, the set that gave it, and where."""
-
-    low: Vector
-    high: Vector
-    bound: float
-    active: Mask
-    h: Vector
 
 
 class BoxSearch:
@@ -66,16 +57,20 @@ class BoxSearch:
     ----------
     oracle : WorstCaseOracle
         With a best point, whose worst case is known.
-    descent : Descent
-        Goes on from boxes that turn out better than the best.
+    sets : ActiveSets
+        Met on the way to it.
     """
 
-    def __init__(self, oracle: WorstCaseOracle, descent: Descent) -> None:
-        self._oracle, self._descent = oracle, descent
+    def __init__(self, oracle: WorstCaseOracle, sets: ActiveSets) -> None:
+        self._oracle = oracle
         self._open: list[tuple[float, int, Cell]] = []
         self._number = count()
         self._closed = np.inf  # least bound of a cell that was closed
-        self._sets: dict[bytes, Mask] = {}
+        self._sets = ActiveSets(reversed(list(sets)))
+        self._refinement = Refinement(oracle, self._sets)
+        self._reach = FIRST_REACH
+        width = oracle.groups.upper - oracle.groups.lower
+        self._width = np.where(width > 0.0, width, 1.0)
         limited = oracle.limits.time_limit is not None
         self._last_node = np.inf if limited else oracle.nodes + MOST_NODES
 
@@ -85,9 +80,10 @@ class BoxSearch:
         assert oracle.best is not None
         best = oracle.best
         everyone = np.ones(oracle.problem.n_val, dtype=np.bool_)
+        self._sets.add(best.active)
+        self._refinement.polish()
+        best = oracle.best
         first = Cell(groups.lower, groups.upper, oracle.lower_bound, everyone, best.h)
-        self._remember(everyone)
-        self._remember(best.active)
         self._add(first, (best.active,))
         while self._open:
             bound, _, cell = self._open[0]
@@ -96,8 +92,11 @@ class BoxSearch:
                 return
             oracle.check()
             heapq.heappop(self._open)
+            before = oracle.best_value
             self._examine(cell)
             oracle.nodes += 1  # a cell is a node, too
+            if oracle.best_value < before - CUTOFF:
+                self._refinement.polish()
         oracle.prove(min(self._closed, oracle.best_value))
 
     def _exhausted(self) -> bool:
@@ -105,34 +104,26 @@ class BoxSearch:
 
     def _examine(self, cell: Cell) -> None:
         """Find the worst case where the bound of a cell is attained; take its set, or cut."""
-        point = self._evaluated(cell.h)
-        other = self._bounded(cell, (point.active,))
-        gap = self._oracle.best_value - cell.bound
-        if other.bound > cell.bound + ENOUGH_LIFTED * gap:
-            self._keep(other)
-            return
-        better = max(cell, other, key=lambda cell: cell.bound)
-        for half in self._halves(cell, other.h):
-            self._add(replace(half, bound=better.bound, active=better.active), (point.active,))
-
-    def _evaluated(self, h: Vector) -> Point:
-        """Find the worst case of h, or one that is no better than the best; go on from a better."""
         oracle = self._oracle
-        before = oracle.best_value
-        point = oracle.at(h, before)
-        self._remember(point.active)
-        if oracle.best_value < before - CUTOFF:
-            self._descent.improve(h)
-            assert oracle.best is not None
-            self._remember(oracle.best.active)
-        return point
+        enough = cell.bound + ENOUGH_LIFTED * (oracle.best_value - cell.bound)
+        worst = oracle.at(cell.h, oracle.best_value).active
+        self._sets.add(worst)
+        other = self._bounded(cell, (worst,))
+        better = max(cell, other, key=lambda cell: cell.bound)
+        longest = float(((cell.high - cell.low) / self._width).max())
+        if better.bound <= enough and longest <= self._reach:
+            better = self._refinement.bounded(better)
+            self._reach *= GROWTH if better.bound > enough else 1.0 / GROWTH
+        if better.bound > enough:
+            self._keep(better)
+            return
+        for half in self._halves(cell, other.h):
+            lifted = replace(half, bound=better.bound, active=better.active, planes=better.planes)
+            self._add(lifted, (worst,))
 
     def _halves(self, cell: Cell, other: Vector) -> Iterable[Cell]:
         """Cut a cell between two of its points, or its longest side where these are close."""
-        groups = self._oracle.groups
-        width = groups.upper - groups.lower
-        width = np.where(width > 0.0, width, 1.0)
-        sides, apart = (cell.high - cell.low) / width, np.abs(cell.h - other) / width
+        sides, apart = (cell.high - cell.low) / self._width, np.abs(cell.h - other) / self._width
         j = int(np.argmax(apart + 0.1 * sides))
         if sides[j] < SMALLEST:
             self._closed = min(self._closed, cell.bound)
@@ -149,7 +140,7 @@ class BoxSearch:
 
     def _add(self, cell: Cell, sets: Iterable[Mask]) -> None:
         """Bound a cell by its own set, these and the latest ones, and keep it if need be."""
-        latest = list(self._sets.values())[: -1 - LATEST_SETS : -1]
+        latest = islice(self._sets, LATEST_SETS)
         self._keep(self._bounded(cell, (cell.active, *sets, *latest)))
 
     def _keep(self, cell: Cell) -> None:
@@ -190,7 +181,3 @@ class BoxSearch:
     def _counts(self, active: Mask) -> bool:
         """Whether a set has any weight."""
         return bool(self._oracle.problem.val_weight[active].any())
-
-    def _remember(self, active: Mask) -> None:
-        self._sets.pop(active.tobytes(), None)
-        self._sets[active.tobytes()] = active

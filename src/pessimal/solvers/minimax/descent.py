@@ -16,7 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pessimal.lp.highs import LinearProgram, WarmProgram
-from pessimal.problem import Mask, Vector
+from pessimal.problem import Vector
+from pessimal.solvers.minimax.active_sets import ActiveSets
 from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
 from pessimal.tolerances import CUTOFF
 
@@ -39,12 +40,12 @@ class Descent:
     def __init__(self, oracle: WorstCaseOracle) -> None:
         self.oracle = oracle
         self._width = oracle.groups.upper - oracle.groups.lower
-        self._sets: dict[bytes, Mask] = {}
+        self.sets = ActiveSets(most=MOST_SETS)
 
     def improve(self, start: Vector) -> None:
         """Descend from h, then move on while moves help."""
         point = self.oracle.at(start)
-        self._remember(point.active)
+        self.sets.add(point.active)
         point = self._descend(point)
         while True:
             for candidate in self._moves(point.h):
@@ -62,19 +63,12 @@ class Descent:
         """
         self.oracle.check()
         limit = self.oracle.limit(h)
-        for active in reversed(self._sets.values()):
+        for active in self.sets:
             if self.oracle.active_set_loss(h, limit, active) >= enough - CUTOFF:
                 return None
         point = self.oracle.at(h, enough - CUTOFF)
-        self._remember(point.active)
+        self.sets.add(point.active)
         return point if point.bound < enough - CUTOFF else None
-
-    def _remember(self, active: Mask) -> None:
-        key = active.tobytes()
-        self._sets.pop(key, None)
-        self._sets[key] = active
-        if len(self._sets) > MOST_SETS:
-            self._sets.pop(next(iter(self._sets)))
 
     def _descend(self, point: Point) -> Point:
         radius, misses = FIRST_RADIUS, 0
@@ -82,11 +76,11 @@ class Descent:
             candidate, promised = self._step(point.h, radius)
             if promised > point.value - CUTOFF or radius < LAST_RADIUS:
                 break
-            n_sets = len(self._sets)
+            n_sets = len(self.sets)
             found = self._try(candidate, point.bound)
             if found is not None:
                 point, radius, misses = found, 2.0 * radius, 0
-            elif len(self._sets) > n_sets and misses < MOST_MISSES:
+            elif len(self.sets) > n_sets and misses < MOST_MISSES:
                 misses += 1
             else:
                 radius, misses = 0.5 * radius, 0
@@ -95,7 +89,7 @@ class Descent:
     def _step(self, h: Vector, radius: float) -> tuple[Vector, float]:
         """Minimise the largest linear model within the radius; return where, and its value."""
         groups = self.oracle.groups
-        models = [self.oracle.slope(h, active) for active in self._sets.values()]
+        models = [self.oracle.slope(h, active) for active in self.sets]
         models = [model for model in models if np.isfinite(model[0])]
         if not models:
             return h, np.inf

@@ -60,6 +60,9 @@ default, ``inner="flip"``, finds in this share of the time."""
 SEARCH_SHARE, TIE_SHARE, LINE_SHARE = 0.1, 0.1, 0.25
 """Of the time left: for another such problem, a box tied with its own, the best single limit."""
 
+DESCENT_SHARE = 0.2
+"""Of the time left, after which no other start is descended from: cells of boxes find better."""
+
 ROOT_SHARE, QUICK_SHARE = 0.01, 0.7
 """Of the time left: for the root node of a start, for its evaluation.
 
@@ -137,8 +140,9 @@ def _several(oracle: WorstCaseOracle) -> Status:
     lost: set[bytes] = set()
     points += _evaluated(oracle, _flip_what_is_lost(oracle, lost, START_NODES))
     descent = Descent(oracle)
+    enough = oracle.deadline.share(DESCENT_SHARE)
     for point in sorted(points, key=attrgetter("bound")):
-        if oracle.met:
+        if oracle.met or enough.over:
             break
         descent.improve(point.h)
     while boxes := _flip_what_is_lost(oracle, lost, BOUND_NODES):
@@ -148,7 +152,7 @@ def _several(oracle: WorstCaseOracle) -> Status:
     if oracle.met:
         return Status.OPTIMAL
     if len(groups) > MOST_GROUPS:
-        BoxSearch(oracle, descent).run()
+        BoxSearch(oracle, descent.sets).run()
         oracle.finish()
         return Status.OPTIMAL if oracle.met else Status.NOT_PROVED
     certain = oracle.lower_bound

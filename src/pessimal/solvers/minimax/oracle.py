@@ -168,7 +168,7 @@ class WorstCaseOracle:
         """Tangent plane of the least training loss, which is convex: nowhere above it."""
         self.check_time()
         training = self.cases.train(self.groups.box(h))
-        return Plane(h, training.loss, -self.groups.rates(h, training.rates))
+        return Plane(h, training.bound, -self.groups.rates(h, training.rates))
 
     def slope(self, h: Vector, active: Mask) -> tuple[float, Vector]:
         """Value and gradient of an active-set loss in h, the training limit moving along."""

@@ -9,7 +9,7 @@ smallest of their bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -33,6 +33,15 @@ class Plane:
     def __call__(self, h: Vector) -> float:
         """Value at h."""
         return self.value + float(self.slope @ (h - self.at))
+
+
+def distinct_planes(planes: Iterable[Plane]) -> list[Plane]:
+    """Leave out tangent planes of the same slope: a convex function has one of each."""
+    kept: list[Plane] = []
+    for plane in planes:
+        if not any(np.allclose(plane.slope, other.slope) for other in kept):
+            kept.append(plane)
+    return kept
 
 
 @dataclass(frozen=True, eq=False)

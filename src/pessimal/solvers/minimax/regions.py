@@ -22,7 +22,7 @@ from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.problem import Mask, Matrix, Vector
 from pessimal.solvers.minimax.groups import Groups
 from pessimal.solvers.minimax.oracle import WorstCaseOracle
-from pessimal.solvers.minimax.proof import Leaf, Plane, corners
+from pessimal.solvers.minimax.proof import Leaf, Plane, corners, distinct_planes
 from pessimal.tolerances import CUTOFF
 
 MOST_GROUPS = 4
@@ -94,7 +94,7 @@ def _bounded(
     known = [mask for mask in parent.sets if not np.array_equal(mask, centre.active)]
     sets = (centre.active, *known)[:MOST_SETS]
     tangents = (oracle.tangent(h) for h in (centre.h, high, low))
-    planes = _distinct((*tangents, *parent.planes))[:MOST_PLANES]
+    planes = tuple(distinct_planes((*tangents, *parent.planes))[:MOST_PLANES])
     losses = [_corner_losses(oracle, plane, low, high, sets) for plane in planes]
     bound, average = _game(np.vstack(losses), oracle.best_value)
     if bound > parent.bound:
@@ -102,15 +102,6 @@ def _bounded(
     else:
         bound, proof = parent.bound, parent.proof
     return Region(bound, number, low, high, sets, planes, proof)
-
-
-def _distinct(planes: tuple[Plane, ...]) -> tuple[Plane, ...]:
-    """Leave out tangent planes of the same slope: a convex function has one of each."""
-    kept: list[Plane] = []
-    for plane in planes:
-        if not any(np.allclose(plane.slope, other.slope) for other in kept):
-            kept.append(plane)
-    return tuple(kept)
 
 
 def _corner_losses(
