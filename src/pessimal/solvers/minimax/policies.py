@@ -50,6 +50,11 @@ class PolicyBound:
     shares: Vector
 
 
+def policy_rows(problem: TuningProblem, groups: Groups) -> int:
+    """Return how many rows a program has for each set."""
+    return (len(groups) + 2) * (2 * problem.n_features + problem.n_train + 1)
+
+
 class Policies:
     """Policies of one cell of boxes.
 
@@ -95,10 +100,6 @@ class Policies:
     def size(self) -> int:
         """Number of coefficients of a function on P."""
         return len(self._low) + 2
-
-    def n_rows(self, n_sets: int) -> int:
-        """Return how many rows the program has with so many sets."""
-        return n_sets * self.size * (2 * len(self._box) + len(self._train) + 1)
 
     def bound(
         self, sets: Sequence[Mask], planes: Sequence[Plane], deadline: Deadline

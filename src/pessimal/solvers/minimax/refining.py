@@ -15,7 +15,7 @@ import numpy as np
 from pessimal.problem import Mask, Vector
 from pessimal.solvers.minimax.active_sets import ActiveSets
 from pessimal.solvers.minimax.oracle import EVALUATION_SHARE, WorstCaseOracle
-from pessimal.solvers.minimax.policies import Policies, PolicyBound
+from pessimal.solvers.minimax.policies import Policies, PolicyBound, policy_rows
 from pessimal.solvers.minimax.proof import Plane, distinct_planes
 from pessimal.tolerances import CUTOFF, OPTIMAL_GAP
 
@@ -73,11 +73,12 @@ class Refinement:
     def __init__(self, oracle: WorstCaseOracle, sets: ActiveSets) -> None:
         self._oracle, self._sets = oracle, sets
         self._rng = np.random.default_rng(0)
+        self._most_sets = MOST_ROWS // policy_rows(oracle.problem, oracle.groups)
 
     def polish(self) -> None:
         """Go from the best box to better ones until there is none in reach."""
         oracle, groups = self._oracle, self._oracle.groups
-        radius = FIRST_RADIUS
+        radius = FIRST_RADIUS if self._most_sets else 0.0
         while radius > LAST_RADIUS:
             best = oracle.best
             assert best is not None
@@ -91,15 +92,15 @@ class Refinement:
 
     def bounded(self, cell: Cell) -> Cell:
         """Raise the bound of a cell as far as policies can, or leave it."""
+        if not self._most_sets:
+            return cell
         oracle, groups = self._oracle, self._oracle.groups
         least = oracle.cases.train(groups.box(cell.low)).loss
         policies = Policies(oracle.problem, oracle.budget, groups, cell.low, cell.high, least)
-        sets = self._sets.telling(oracle, cell.h, FIRST_SETS)
+        sets = self._sets.telling(oracle, cell.h, min(FIRST_SETS, self._most_sets))
         planes = self._planes(cell)
-        last, hopeless = -np.inf, cell.bound - HOPELESS * (oracle.best_value - cell.bound)
+        useful = cell.bound - HOPELESS * (oracle.best_value - cell.bound)
         for _ in range(MOST_ROUNDS):
-            if policies.n_rows(len(sets)) > MOST_ROWS:
-                break
             oracle.check()
             oracle.nodes += 1  # a program is a node, too
             found = policies.bound(sets, planes, oracle.deadline.share(EVALUATION_SHARE))
@@ -108,11 +109,11 @@ class Refinement:
             if found.bound > cell.bound:
                 active = sets[int(np.argmax(found.shares))]
                 cell = Cell(cell.low, cell.high, found.bound, active, found.h, tuple(planes))
-            lifted = last + ENOUGH_LIFTED * (oracle.best_value - last)
-            if found.bound >= oracle.best_value or found.bound < max(lifted, hopeless):
+            if not useful <= found.bound < oracle.best_value:
                 break
-            last = found.bound
-            if not self._supply(found, sets, planes):
+            lifted = found.bound + ENOUGH_LIFTED * (oracle.best_value - found.bound)
+            useful = max(useful, lifted)
+            if not self._supply(found, sets, planes) or len(sets) > self._most_sets:
                 break
         return cell
 
