@@ -249,6 +249,28 @@ def test_what_was_cut_off_can_be_solved_to_the_end() -> None:
             assert_solved(program, dictionary, dictionary.solve(np.inf))
 
 
+def hinge_fit(n: int, p: int, box: float, seed: int) -> Program:
+    """Training on columns of shares that have little of their own, rounded, as surveys have them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) @ rng.normal(size=(3, p)) + 0.3 * rng.normal(size=(n, p))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0.5, 1.0, -1.0)
+    X = np.round((X - X.min(axis=0)) / np.ptp(X, axis=0), 2)
+    A = np.column_stack((y[:, None] * X, -y))
+    limit = np.append(np.full(p, box), p * box + 2.0)
+    high = np.append(limit, np.abs(A) @ limit)
+    slope = np.append(np.zeros(p + 1), np.full(n, -1.0 / n))
+    return Program(A, -high, high, slope, np.zeros(n + p + 1), np.repeat((0.0, 1.0), (p + 1, n)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_solves_come_to_an_end(seed: int) -> None:
+    # The row furthest off its segment, or random costs as large as the weights of the rows: stalls.
+    program = hinge_fit(300, 60, 20.0, seed)
+    dictionary = program.dictionary()
+    assert dictionary.solve(np.inf) == OPTIMAL
+    assert dictionary.objective == pytest.approx(program.least(), abs=TOLERANCE)
+
+
 def test_the_bound_after_a_change_is_never_above_the_new_optimum() -> None:
     moved = 0
     for rng, program in programs("bounded"):
@@ -302,4 +324,5 @@ def test_rows_that_are_almost_parallel_leave_no_rounding_behind() -> None:
             dictionary.set_bounds(*random_bounds(rng, program))
             dictionary.solve(np.inf)
             z = dictionary.values()
-            assert program.rows @ z[: A.shape[1]] == pytest.approx(z, abs=1e-6)
+            rounding = 4.0 * np.finfo(float).eps * np.abs(z).max()
+            assert program.rows @ z[: A.shape[1]] == pytest.approx(z, abs=max(1e-6, rounding))

@@ -3,7 +3,7 @@ from pessimal.lp.dictionary cimport Dictionary
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
 cdef double INF, PIVOT, HARRIS, SMALL_PIVOT, PERTURBATION, GOLDEN, LP_FEASIBILITY
-cdef Py_ssize_t REFACTOR_AFTER
+cdef Py_ssize_t REFACTOR_AFTER, REFACTOR_WITHIN
 
 
 cdef class Simplex(Dictionary):
@@ -12,10 +12,13 @@ cdef class Simplex(Dictionary):
     cdef double[::1] true_left, true_right
 
     cpdef int solve(self, double cutoff) noexcept
+    @cython.locals(slope=double, largest=double, scale=double)
     cdef void perturb(self) noexcept
     cdef void unperturb(self) noexcept
-    @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, worst=double, target=double, own=double, magnitude=double)
+    @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, steepest=double, steepness=double, worst=double, off=double, target=double, own=double, magnitude=double, rough=bint)
     cdef int iterate(self, double cutoff, Py_ssize_t n_steps, bint bland) noexcept
+    @cython.locals(total=double)
+    cdef double edge(self, Py_ssize_t i) noexcept
     @cython.locals(limit=double, step=double, largest=double, ratio=double)
     cdef double entering(self, Py_ssize_t row, Py_ssize_t direction, bint bland) noexcept
     @cython.locals(right=bint)

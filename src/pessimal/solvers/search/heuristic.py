@@ -260,6 +260,8 @@ class Heuristic:
     def accept_narrowest(self) -> bool:
         """Take the model fitted in the narrowest box as it is: quick, and seldom good."""
         self.box[:] = self.lower
+        # From the start: a fit that was cut short may have left a dictionary of rounding errors.
+        self.inner = self.program(-1.0)
         if not self.fit(0.99):
             return False
         loss = 0.0
