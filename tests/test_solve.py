@@ -41,6 +41,7 @@ from pessimal.solve import Solver
 from pessimal.solvers.base import Result, Status, Task
 from pessimal.solvers.minimax.groups import GroupsSpec
 from pessimal.solvers.search.driver import SearchSolver
+from pessimal.tolerances import CERTIFICATE
 
 TOLERANCE = 1e-6
 
@@ -573,3 +574,19 @@ class TestEveryView:
             assert there.lower_bound <= here.objective + TOLERANCE or not here.certificate.ok
             if here.proved and there.proved:
                 assert there.objective == pytest.approx(here.objective, abs=TOLERANCE)
+
+
+def test_a_large_epsilon_does_not_let_the_worst_model_train_worse_than_it_may() -> None:
+    # The least loss is about 1e-8, and rounding of it, times ε, was taken for budget.
+    problem = TuningProblem(
+        [[1.5, 0.0], [-2.0, 2.0], [-2.0, 0.0]],
+        [-1, 1, -1],
+        [[-0.5, -2.0], [1.0, 1.5], [0.0, 0.0]],
+        [1, 1, 1],
+        upper=2.5,
+    )
+    budget = Budget(epsilon=1e5)
+    solution = solve_pessimistic(problem, budget, inner="exact", node_limit=200, time_limit=60.0)
+    worst = worst_case(problem, solution.box, budget)
+    assert solution.objective <= worst.value + 1e-6
+    assert solution.certificate.budget_violation <= CERTIFICATE

@@ -24,6 +24,7 @@ import numpy as np
 
 from pessimal.limits import NEVER, Deadline
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, Trained
+from pessimal.near_optimal.polyhedral.program import pulled_back
 from pessimal.near_optimal.polyhedral.second_opinion import largest_hinge
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE, LP_FEASIBILITY
@@ -128,6 +129,19 @@ def certify_worst_case(
     excess = largest_hinge(models, loss, deadline) - loss
     inner = max(0.0, excess, unknown), violation
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
+
+
+def near_optimal_model(
+    problem: TuningProblem, budget: Budget, box: Vector, w: Vector, b: float, deadline: Deadline
+) -> tuple[Vector, float]:
+    """Pull a model into the near-optimal set of its box, unless training there takes too long."""
+    trained = BoxModels(problem, box).least_loss(deadline, at_least=0.0)
+    if not trained.optimal:
+        return w, b
+    inner = np.append(np.clip(trained.w, -box, box), trained.b)
+    limit = problem.training_limit(budget, trained.value)
+    u = pulled_back(problem, np.append(w, b), inner, limit)
+    return u[:-1], float(u[-1])
 
 
 def _certificate(

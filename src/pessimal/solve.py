@@ -12,7 +12,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pessimal.certificate import WORST_CASE_SECONDS, certify, certify_worst_case
+from pessimal.certificate import (
+    WORST_CASE_SECONDS,
+    certify,
+    certify_worst_case,
+    near_optimal_model,
+)
 from pessimal.errors import InvalidInputError
 from pessimal.flip import flip_mask
 from pessimal.limits import AT_ONCE, LATE_SECONDS, LATE_SHARE, Callback, Deadline, Limits
@@ -21,6 +26,7 @@ from pessimal.solution import TuningSolution
 from pessimal.solvers.base import BaseSolver, Kind, Result, Status, Task, find_solver, weight_spread
 from pessimal.solvers.minimax.groups import GroupsSpec, groups_of
 from pessimal.ties import largest_box, smallest_box
+from pessimal.tolerances import CERTIFICATE
 
 Method = Literal["search", "milp"]
 Solver = Literal["highs", "scip", "gurobi", "cplex"]
@@ -256,6 +262,11 @@ class _Call:
             if self.limits.time_limit is None or result.status is not Status.OPTIMAL:
                 most = min(most, max(WORST_CASE_SECONDS, seconds))
             certificate = certify_worst_case(problem, budget, box, w, b, objective, most)
+            if certificate.budget_violation > CERTIFICATE:
+                # A large ε multiplies the rounding of the least training loss.
+                w, b = near_optimal_model(problem, budget, box, w, b, late)
+                objective = problem.val_loss(w, b)
+                certificate = certify_worst_case(problem, budget, box, w, b, objective, late.left)
         else:
             box = _TIE_BREAKS[tie_break](task, w, b, box, late)
             seconds = time.perf_counter() - self.started
