@@ -296,6 +296,25 @@ def test_the_bound_after_a_change_is_never_above_the_new_optimum() -> None:
     assert moved > N_PROGRAMS
 
 
+def test_no_row_gets_further_while_the_objective_stays_within_a_gap() -> None:
+    limited = 0
+    for rng, program in programs("bounded"):
+        dictionary = program.dictionary()
+        if dictionary.solve(np.inf) != OPTIMAL:
+            continue
+        gap = rng.uniform(0.01, 0.5)
+        for k, at in enumerate(dictionary.values().copy()):
+            for direction, end in ((1, program.high[k]), (-1, program.low[k])):
+                beyond = at + direction * (dictionary.reach(k, direction, gap) + 1e-6)
+                if direction * (end - beyond) <= 0.0:
+                    continue
+                limited += 1
+                low, high = sorted((beyond, end))
+                least = program.with_bounds(k, low, high).least()
+                assert least is None or least >= dictionary.objective + gap - TOLERANCE
+    assert limited > N_PROGRAMS
+
+
 def test_multipliers_prove_the_optimum() -> None:
     # y is orthogonal to every z = [I; A] u and lies in the subdifferential of h_k on (low, high).
     for _, program in programs("bounded"):

@@ -2,7 +2,7 @@ cimport cython
 from pessimal.lp.dictionary cimport Dictionary
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
-cdef double INF, PIVOT, HARRIS, SMALL_PIVOT, PERTURBATION, GOLDEN, LP_FEASIBILITY
+cdef double INF, PIVOT, HARRIS, SMALL_PIVOT, PERTURBATION, GOLDEN, LP_FEASIBILITY, REDUCED_COST
 cdef Py_ssize_t REFACTOR_AFTER, REFACTOR_WITHIN
 
 
@@ -23,5 +23,8 @@ cdef class Simplex(Dictionary):
     cdef double entering(self, Py_ssize_t row, Py_ssize_t direction, bint bland) noexcept
     @cython.locals(right=bint)
     cdef void pivot(self, Py_ssize_t row, Py_ssize_t column, double target, Py_ssize_t direction, double step) noexcept
+    @cython.locals(furthest=double, cost=double)
+    cpdef double reach(self, Py_ssize_t k, Py_ssize_t direction, double gap) noexcept
+    cdef double cost_to_move(self, Py_ssize_t k, Py_ssize_t direction) noexcept
     @cython.locals(step=double, ratio=double)
     cpdef double bound_after(self, Py_ssize_t k, double low, double high) noexcept

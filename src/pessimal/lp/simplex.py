@@ -15,7 +15,7 @@ from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
 from pessimal.lp.dictionary import Dictionary
 from pessimal.lp.program import KinkedProgram
 from pessimal.lp.watch import Watch
-from pessimal.tolerances import LP_FEASIBILITY, PIVOT
+from pessimal.tolerances import LP_FEASIBILITY, PIVOT, REDUCED_COST
 
 INF = np.inf
 HARRIS = 1e-10  # how far a multiplier may overstep for the sake of a larger pivot
@@ -221,6 +221,31 @@ class Simplex(Dictionary):
         self.exchange(row, column)
         self.age += 1
         self.pivots += 1
+
+    def reach(self, k: int, direction: int, gap: float) -> float:
+        """How far row `k` can go up (1) or down (−1) while the objective grows by no more than `gap`.
+
+        Off their corners the nonbasic rows cost what their multipliers lack to the next slope, and
+        together no more than the gap; a basic row moves with them, furthest with one of them alone.
+        """
+        if self.position[k] < 0:
+            cost = self.cost_to_move(k, direction)
+            return gap / cost if cost > REDUCED_COST else INF
+        furthest = 0.0
+        for j in range(self.q):
+            a = direction * self.D[self.position[k], j]
+            if abs(a) > PIVOT:
+                cost = self.cost_to_move(self.nonbasic[j], 1 if a > 0.0 else -1)
+                if cost <= REDUCED_COST:
+                    return INF
+                furthest = max(furthest, abs(a) / cost)
+        return furthest * gap
+
+    def cost_to_move(self, k: int, direction: int) -> float:
+        """Rate at which the objective grows, at least, as nonbasic row `k` leaves its corner."""
+        if direction > 0:
+            return self.right_slope(k) - self.y[k]
+        return self.y[k] - self.left_slope(k)
 
     def bound_after(self, k: int, low: float, high: float) -> float:
         """Lower bound under tighter bounds on row `k`: one dual step, nothing kept."""

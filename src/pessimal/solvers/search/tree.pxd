@@ -66,6 +66,8 @@ cdef class Tree:
     @cython.locals(trial=Simplex, status=int)
     cdef double crossing_bound(self, Node node, Py_ssize_t pair, Py_ssize_t side) noexcept
     cdef bint branch_on_budget(self, Node node) noexcept
+    @cython.locals(primal=Simplex, gap=double, low=double, high=double)
+    cdef void narrow(self, Node node) noexcept
     cdef void mark_binding(self, Node node) noexcept
     @cython.locals(k=Py_ssize_t, pair=Py_ssize_t, above=bint)
     cdef void branch_on_loosest(self, Node node, Py_ssize_t cut) noexcept

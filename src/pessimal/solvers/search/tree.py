@@ -20,7 +20,8 @@ With a `BudgetCondition` an incumbent must also use up its training budget. P th
 of that condition, and a ``u`` that passes step 3 but fails the condition makes the node sharpen the
 cuts, or branch where they are loosest: on the side of a training point, on the sign of a weight, or
 on a pair of its own for each feature, behind the others. Fixed, the box of ``w_j`` is binding, so
-that it ends at ``|w_j|``; crossed, its reduced cost is 0.
+that it ends at ``|w_j|``; crossed, its reduced cost is 0. Cuts are sharpened by new multipliers and
+by bounds on weights and margins that all models better than the incumbent obey.
 """
 
 from __future__ import annotations
@@ -363,6 +364,7 @@ class Tree:
     def branch_on_budget(self, node: Node) -> bool:
         """Sharpen the cuts (False: solve again) or branch where they are loosest (True)."""
         cut = self.budget.last
+        self.narrow(node)
         if self.budget.separates(cut, node.primal, node.binding):
             return False
         self.incumbent.try_multipliers(self.conflicts.trial.z)
@@ -373,6 +375,18 @@ class Tree:
             return False
         self.branch_on_loosest(node, cut)
         return True
+
+    def narrow(self, node: Node) -> None:
+        """Bound weights and training margins by how far P gets below the cutoff.
+
+        Chords over narrow bounds are close to their hinges, so that the cuts separate more.
+        """
+        primal = node.primal
+        gap = self.incumbent.best - CUTOFF - primal.objective
+        for k in range(self.n_features + 1 + self.budget.n_train):
+            low = primal.z[k] - primal.reach(k, -1, gap) - AT_BREAKPOINT
+            high = primal.z[k] + primal.reach(k, 1, gap) + AT_BREAKPOINT
+            primal.set_bounds(k, max(low, primal.low[k]), min(high, primal.high[k]))
 
     def mark_binding(self, node: Node) -> None:
         """Find the weights whose reduced cost is 0 for no multipliers of this node."""
