@@ -590,3 +590,27 @@ def test_a_large_epsilon_does_not_let_the_worst_model_train_worse_than_it_may() 
     worst = worst_case(problem, solution.box, budget)
     assert solution.objective <= worst.value + 1e-6
     assert solution.certificate.budget_violation <= CERTIFICATE
+
+
+def test_cuts_hold_where_the_intercept_has_one_sign() -> None:
+    # The largest value of a cut must hold for all intercepts, however they are bounded.
+    problem = TuningProblem(
+        [[-2.25, -1.11], [0.29, -0.76], [0.89, 0.29], [0.35, 1.85], [0.16, -0.48]],
+        [-1, 1, -1, 1, 1],
+        [
+            [-0.61, 0.72],
+            [-0.2, 0.67],
+            [1.88, -1.02],
+            [-0.63, -1.37],
+            [-1.78, 0.125],
+            [0.53, -0.09],
+            [-0.83, -0.2],
+            [-0.7, -0.85],
+        ],
+        [1, -1, -1, -1, -1, -1, -1, 1],
+        upper=[0.5, 1.0],
+    )
+    found = solve_pessimistic(problem, Budget(delta=0.1), flip="all")
+    rival = solve_pessimistic(problem, Budget(delta=0.1), flip="all", method="milp")
+    assert found.proved
+    assert found.objective == pytest.approx(rival.objective, abs=TOLERANCE)

@@ -250,7 +250,7 @@ def test_what_was_cut_off_can_be_solved_to_the_end() -> None:
 
 
 def hinge_fit(n: int, p: int, box: float, seed: int) -> Program:
-    """Training on columns of shares that have little of their own, rounded, as surveys have them."""
+    """Training on shares that have little of their own, rounded, as surveys have them."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) @ rng.normal(size=(3, p)) + 0.3 * rng.normal(size=(n, p))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0.5, 1.0, -1.0)

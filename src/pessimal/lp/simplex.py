@@ -223,7 +223,7 @@ class Simplex(Dictionary):
         self.pivots += 1
 
     def reach(self, k: int, direction: int, gap: float) -> float:
-        """How far row `k` can go up (1) or down (−1) while the objective grows by no more than `gap`.
+        """How far row `k` can go up (1) or down (−1) before the objective has grown by `gap`.
 
         Off their corners the nonbasic rows cost what their multipliers lack to the next slope, and
         together no more than the gap; a basic row moves with them, furthest with one of them alone.

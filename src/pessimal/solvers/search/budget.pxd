@@ -23,7 +23,7 @@ cdef class BudgetCondition:
     cdef bint satisfied(self, Simplex primal, double[::1] box) noexcept
     cdef void add_cut(self) noexcept
     cdef void chords(self, Simplex primal, Py_ssize_t[::1] binding) noexcept
-    @cython.locals(top=double, rhs=double)
+    @cython.locals(top=double, rhs=double, b_limit=double)
     cdef void write_cuts(self, Simplex primal, Py_ssize_t[::1] binding) noexcept
     @cython.locals(total=double)
     cdef bint separates(self, Py_ssize_t cut, Simplex primal, Py_ssize_t[::1] binding) noexcept

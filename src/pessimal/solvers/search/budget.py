@@ -149,7 +149,8 @@ class BudgetCondition:
                     self.coefficients[j] += slope * self.signed[i, j]
         for cut in range(self.n_cuts):
             rhs = self.rhs[cut] - start
-            top = abs(self.coefficients[self.n_features]) * primal.high[self.n_features]
+            b_limit = max(-primal.low[self.n_features], primal.high[self.n_features])
+            top = abs(self.coefficients[self.n_features]) * b_limit
             for j in range(self.n_features):
                 rhs -= self.box_cost[cut, j] * self.box_start[j]
                 value = self.coefficients[j] + self.box_cost[cut, j] * self.box_slope[j]

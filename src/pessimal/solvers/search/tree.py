@@ -384,6 +384,8 @@ class Tree:
         primal = node.primal
         gap = self.incumbent.best - CUTOFF - primal.objective
         for k in range(self.n_features + 1 + self.budget.n_train):
+            if k == self.n_features:
+                continue  # b has no chord
             low = primal.z[k] - primal.reach(k, -1, gap) - AT_BREAKPOINT
             high = primal.z[k] + primal.reach(k, 1, gap) + AT_BREAKPOINT
             primal.set_bounds(k, max(low, primal.low[k]), min(high, primal.high[k]))
