@@ -15,7 +15,7 @@ from pessimal.lp.codes import CUT_OFF, INFEASIBLE, OPTIMAL, STALLED
 from pessimal.lp.dictionary import Dictionary
 from pessimal.lp.program import KinkedProgram
 from pessimal.lp.watch import Watch
-from pessimal.tolerances import LP_FEASIBILITY, PIVOT, REDUCED_COST
+from pessimal.tolerances import LP_FEASIBILITY, PIVOT
 
 INF = np.inf
 HARRIS = 1e-10  # how far a multiplier may overstep for the sake of a larger pivot
@@ -23,6 +23,7 @@ REFACTOR_AFTER = 60  # pivots between two recomputations from the data, from one
 REFACTOR_WITHIN = 4  # the same within a long solve, per variable: it costs about one pivot each
 SMALL_PIVOT = 1e-5  # one that is smaller, or larger than its inverse, leaves too much rounding
 PERTURBATION = 1e-4  # size of the random costs that settle ties, relative to the largest slope
+LEAST_COST = 1e-7  # of a move; what rounding leaves of a smaller one says little of how far it goes
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly over [0, 1)
 
 
@@ -230,13 +231,13 @@ class Simplex(Dictionary):
         """
         if self.position[k] < 0:
             cost = self.cost_to_move(k, direction)
-            return gap / cost if cost > REDUCED_COST else INF
+            return gap / cost if cost > LEAST_COST else INF
         furthest = 0.0
         for j in range(self.q):
             a = direction * self.D[self.position[k], j]
             if abs(a) > PIVOT:
                 cost = self.cost_to_move(self.nonbasic[j], 1 if a > 0.0 else -1)
-                if cost <= REDUCED_COST:
+                if cost <= LEAST_COST:
                     return INF
                 furthest = max(furthest, abs(a) / cost)
         return furthest * gap
