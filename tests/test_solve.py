@@ -614,3 +614,12 @@ def test_cuts_hold_where_the_intercept_has_one_sign() -> None:
     rival = solve_pessimistic(problem, Budget(delta=0.1), flip="all", method="milp")
     assert found.proved
     assert found.objective == pytest.approx(rival.objective, abs=TOLERANCE)
+
+
+def test_bounds_and_cuts_do_not_sharpen_each_other_for_ever() -> None:
+    X = np.array([-2, 0, 0, 0, 1, 1, -1, 0, 0, 1, 0, 0, 0, -1, 1, 0, -1, -1], dtype=float)[:, None]
+    y = np.array([-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, 1, -1, -1, -1], dtype=float)
+    problem = TuningProblem(X[:9], y[:9], X[9:], y[9:], upper=0.5)
+    found = solve_pessimistic(problem, Budget(delta=0.1), flip="all", time_limit=60.0)
+    assert found.status == Status.OPTIMAL
+    assert found.objective == pytest.approx(14.0 / 15.0, abs=TOLERANCE)

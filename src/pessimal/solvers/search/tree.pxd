@@ -9,7 +9,7 @@ from pessimal.solvers.search.pseudo_costs cimport PseudoCosts
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
 cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS, STRONG_BRANCHING_STEPS
-cdef double INF, AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
+cdef double INF, AT_BREAKPOINT, NARROWEST, CUTOFF, PIVOT, REDUCED_COST
 
 
 cdef class ConflictFinder:
@@ -37,6 +37,7 @@ cdef class Tree:
     cdef readonly bint finished
     cdef readonly double unresolved_bound
     cdef readonly Incumbent incumbent
+    cdef bint narrowed
     cdef BudgetCondition budget
     cdef object conditions
     cdef Complementarities pairs

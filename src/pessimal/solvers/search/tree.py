@@ -41,6 +41,7 @@ from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
 INF = np.inf
 NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS = -1, -2, -3  # what was found, when not a conflict's size
 STRONG_BRANCHING_STEPS = 20
+NARROWEST = 1e-4  # a new bound is this far from P's point, so that a chord is loose or exact
 
 
 class ConflictFinder:
@@ -169,6 +170,7 @@ class Tree:
         self.finished = False
         self.unresolved = 0
         self.unresolved_bound = INF
+        self.narrowed = False
         self.watch = Watch() if watch is None else watch
         self.open = OpenNodes(conditions, self.watch)
         self.root = Simplex(conditions.primal, self.watch)
@@ -236,6 +238,7 @@ class Tree:
 
     def examine(self, node: Node) -> None:
         """Prune the node, find an incumbent in it, or give it children."""
+        self.narrowed = False
         while True:
             if self.budget is not None:
                 self.budget.write_cuts(node.primal, node.binding)
@@ -364,7 +367,10 @@ class Tree:
     def branch_on_budget(self, node: Node) -> bool:
         """Sharpen the cuts (False: solve again) or branch where they are loosest (True)."""
         cut = self.budget.last
-        self.narrow(node)
+        if not self.narrowed:
+            # Once: bounds and cuts could sharpen each other for ever.
+            self.narrowed = True
+            self.narrow(node)
         if self.budget.separates(cut, node.primal, node.binding):
             return False
         self.incumbent.try_multipliers(self.conflicts.trial.z)
@@ -386,8 +392,8 @@ class Tree:
         for k in range(self.n_features + 1 + self.budget.n_train):
             if k == self.n_features:
                 continue  # b has no chord
-            low = primal.z[k] - primal.reach(k, -1, gap) - AT_BREAKPOINT
-            high = primal.z[k] + primal.reach(k, 1, gap) + AT_BREAKPOINT
+            low = primal.z[k] - primal.reach(k, -1, gap) - NARROWEST
+            high = primal.z[k] + primal.reach(k, 1, gap) + NARROWEST
             primal.set_bounds(k, max(low, primal.low[k]), min(high, primal.high[k]))
 
     def mark_binding(self, node: Node) -> None:
