@@ -3,8 +3,8 @@
 Each step picks a basic row off its segment and moves its multiplier until a nonbasic row leaves the
 slopes of its corner (a pivot), or until the row itself passes its kink (a new segment, no pivot).
 The row is the one along which the objective grows fastest, measured by how far all multipliers move
-(steepest edge): long solves take a third of the pivots. The objective only grows, so it is a valid
-lower bound at every moment.
+(steepest edge): hinge fits take a quarter to an eighth of the pivots. The objective only grows, so
+it is a valid lower bound at every moment.
 """
 
 from __future__ import annotations
