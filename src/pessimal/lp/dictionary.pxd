@@ -11,7 +11,7 @@ cdef class Dictionary:
     cdef double[::1] slope_left, slope_right, kink
     cdef double[:, ::1] D
     cdef Py_ssize_t[::1] basic, nonbasic, position, segment, wanted
-    cdef double[::1] z, y, low, high
+    cdef double[::1] z, y, low, high, leaving_column
     cdef Py_ssize_t age
     cdef Watch watch
 
@@ -29,7 +29,8 @@ cdef class Dictionary:
     cdef double left_slope(self, Py_ssize_t k) noexcept
     cdef double right_slope(self, Py_ssize_t k) noexcept
     cdef double corner_value(self, Py_ssize_t k, double at) noexcept
-    cdef double least_corner_value(self, Py_ssize_t k) noexcept
     cdef double best_corner(self, Py_ssize_t k) noexcept
+    @cython.locals(total=double, y=double, left=double, right=double, at=double, low=double, high=double, least=double)
     cdef double dual_objective(self) noexcept
+    @cython.locals(inverse=double, share=double, D="double[:, ::1]", factor="double[::1]")
     cdef void exchange(self, Py_ssize_t row, Py_ssize_t column) noexcept

@@ -6,7 +6,9 @@ The programs of the search have the form
 
 where ``h_k`` is linear or has one kink, with ``slope_left`` below it and ``slope_right`` above, no
 smaller. The first ``q`` rows of ``z`` are the variables ``u`` themselves. A *dictionary* writes the
-basic rows by the nonbasic ones, ``z_B = D z_N``; it is all that is kept.
+basic rows by the nonbasic ones, ``z_B = D z_N``; it is all that is kept. ``D[j, i]`` is what column
+``j`` adds to row ``i``: there are many more rows than columns as a rule, and a pivot that runs along
+the rows of one column after the other is the fastest.
 
 To it belong multipliers ``y`` with ``y_N = −Dᵀ y_B``. A basic row lies on one *segment* of its
 function, and its ``y`` is that segment's slope. A nonbasic row sits on a corner, a bound or the
@@ -41,7 +43,8 @@ class Dictionary:
         self.slope_left = program.slope_left
         self.slope_right = program.slope_right
         self.kink = program.kink
-        self.D = np.zeros((self.m, self.q))
+        self.D = np.zeros((self.q, self.m))
+        self.leaving_column = np.zeros(self.m)
         self.place(np.zeros((4, self.size)), np.zeros((4, self.size), np.intp))
         self.objective = 0.0
         self.pivots = 0
@@ -79,7 +82,7 @@ class Dictionary:
             self.basic[i] = self.q + i
             self.position[self.q + i] = i
             for j in range(self.q):
-                self.D[i, j] = self.A[i, j]
+                self.D[j, i] = self.A[i, j]
 
     def reprice(self, stay: bool) -> None:
         """Recompute ``y``, the corners of the nonbasic rows (unless they may `stay`), and ``z``."""
@@ -91,15 +94,12 @@ class Dictionary:
             k = self.nonbasic[j]
             total = 0.0
             for i in range(self.m):
-                total -= self.D[i, j] * self.y[self.basic[i]]
+                total -= self.D[j, i] * self.y[self.basic[i]]
             self.y[k] = total
             if not (stay and self.settled(k)):
                 self.z[k] = self.best_corner(k)
-        for i in range(self.m):
-            total = 0.0
-            for j in range(self.q):
-                total += self.D[i, j] * self.z[self.nonbasic[j]]
-            self.z[self.basic[i]] = total
+            for i in range(self.m):
+                self.z[self.basic[i]] += self.D[j, i] * self.z[k]
 
     def refactor(self) -> None:
         """Rebuild the dictionary of the current basis from the data, to be rid of rounding.
@@ -115,8 +115,8 @@ class Dictionary:
             column = -1
             largest = PIVOT
             for j in range(self.q):
-                if not self.wanted[self.nonbasic[j]] and abs(self.D[i, j]) > largest:
-                    largest = abs(self.D[i, j])
+                if not self.wanted[self.nonbasic[j]] and abs(self.D[j, i]) > largest:
+                    largest = abs(self.D[j, i])
                     column = j
             if column < 0 or self.watch.stops(self.m * self.q):
                 self.reset()
@@ -129,13 +129,13 @@ class Dictionary:
         """Become a copy of `other`, which has the same functions and A but for its local rows."""
         for i in range(self.m):
             self.basic[i] = other.basic[i]
-            for j in range(self.q):
-                self.D[i, j] = other.D[i, j]
         for i in range(self.m - self.n_local, self.m):
             for j in range(self.q):
                 self.A[i, j] = other.A[i, j]
         for j in range(self.q):
             self.nonbasic[j] = other.nonbasic[j]
+            for i in range(self.m):
+                self.D[j, i] = other.D[j, i]
         for k in range(self.size):
             self.position[k] = other.position[k]
             self.segment[k] = other.segment[k]
@@ -169,7 +169,7 @@ class Dictionary:
         if move != 0.0:
             self.z[k] = corner
             for i in range(self.m):
-                self.z[self.basic[i]] += self.D[i, j] * move
+                self.z[self.basic[i]] += self.D[j, i] * move
 
     def left_slope(self, k: int) -> float:
         """Smallest multiplier allowed at the corner on which nonbasic row `k` sits."""
@@ -209,37 +209,39 @@ class Dictionary:
         """Value of the Lagrangian at ``y``; a lower bound of the program."""
         total = 0.0
         for k in range(self.size):
-            if self.position[k] >= 0 and self.slope_left[k] == self.slope_right[k]:
-                total -= self.y[k] * self.kink[k]  # the same everywhere: y is its slope
-            else:
-                total += self.least_corner_value(k)
+            y = self.y[k]
+            left = self.slope_left[k]
+            right = self.slope_right[k]
+            at = self.kink[k]
+            low = self.low[k]
+            high = self.high[k]
+            least = INF  # of the Lagrangian's share of the row, which one of its corners has
+            if low <= at <= high or (self.position[k] >= 0 and left == right):
+                least = -y * at
+            # A linear basic row has the same share everywhere: y is its slope.
+            if self.position[k] < 0 or left != right:
+                if low > -INF:
+                    least = min(least, (left if low < at else right) * (low - at) - y * low)
+                if high < INF:
+                    least = min(least, (left if high < at else right) * (high - at) - y * high)
+            total += least
         return total
-
-    def least_corner_value(self, k: int) -> float:
-        """Least of the Lagrangian's share of row `k`, which one of its corners has."""
-        least = INF
-        if self.low[k] <= self.kink[k] <= self.high[k]:
-            least = -self.y[k] * self.kink[k]
-        if self.low[k] > -INF:
-            least = min(least, self.corner_value(k, self.low[k]))
-        if self.high[k] < INF:
-            least = min(least, self.corner_value(k, self.high[k]))
-        return least
 
     def exchange(self, row: int, column: int) -> None:
         """Let a basic and a nonbasic row change places in the dictionary."""
         D = self.D
-        inverse = 1.0 / D[row, column]
-        for j in range(self.q):
-            D[row, j] *= -inverse
-        D[row, column] = inverse
+        factor = self.leaving_column
+        inverse = 1.0 / D[column, row]
         for i in range(self.m):
-            if i != row:
-                factor = D[i, column]
-                if factor != 0.0:
-                    D[i, column] = 0.0
-                    for j in range(self.q):
-                        D[i, j] += factor * D[row, j]
+            factor[i] = D[column, i]
+            D[column, i] *= inverse
+        D[column, row] = inverse
+        for j in range(self.q):
+            share = -inverse * D[j, row]
+            if j != column and share != 0.0:
+                for i in range(self.m):
+                    D[j, i] += factor[i] * share
+                D[j, row] = share
         leaving = self.basic[row]
         entering = self.nonbasic[column]
         self.basic[row] = entering

@@ -9,17 +9,17 @@ cdef Py_ssize_t REFACTOR_AFTER, REFACTOR_WITHIN
 cdef class Simplex(Dictionary):
     cdef readonly Py_ssize_t row, direction
     cdef Py_ssize_t column
-    cdef double[::1] true_left, true_right
+    cdef double[::1] true_left, true_right, ratio
 
     cpdef int solve(self, double cutoff) noexcept
     @cython.locals(slope=double, largest=double, scale=double)
     cdef void perturb(self) noexcept
     cdef void unperturb(self) noexcept
-    @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, steepest=double, steepness=double, worst=double, off=double, target=double, own=double, magnitude=double, rough=bint)
+    @cython.locals(row=Py_ssize_t, direction=Py_ssize_t, steepest=double, steepness=double, worst=double, off=double, at=double, start=double, end=double, target=double, own=double, magnitude=double, rough=bint)
     cdef int iterate(self, double cutoff, Py_ssize_t n_steps, bint bland) noexcept
     @cython.locals(total=double)
     cdef double edge(self, Py_ssize_t i) noexcept
-    @cython.locals(limit=double, step=double, largest=double, ratio=double)
+    @cython.locals(slack=double, limit=double, step=double, largest=double, a=double, at=double, room=double, slope=double)
     cdef double entering(self, Py_ssize_t row, Py_ssize_t direction, bint bland) noexcept
     @cython.locals(right=bint)
     cdef void pivot(self, Py_ssize_t row, Py_ssize_t column, double target, Py_ssize_t direction, double step) noexcept

@@ -39,6 +39,7 @@ class Simplex(Dictionary):
         self.row = -1
         self.direction = 0
         self.column = -1
+        self.ratio = np.zeros(self.q)
 
     def solve(self, cutoff: float) -> int:
         """Run to optimality, infeasibility, or a bound of `cutoff`; see `objective` and `row`."""
@@ -98,6 +99,7 @@ class Simplex(Dictionary):
             target = 0.0
             for i in range(self.m):
                 k = self.basic[i]
+                at = self.z[k]
                 start = self.low[k]
                 end = self.high[k]
                 if self.slope_left[k] != self.slope_right[k]:
@@ -105,7 +107,7 @@ class Simplex(Dictionary):
                         end = max(min(self.kink[k], end), start)
                     else:
                         start = min(max(self.kink[k], start), end)
-                off = max(self.z[k] - end, start - self.z[k])
+                off = max(at - end, start - at)
                 if off > LP_FEASIBILITY:
                     steepness = off * off / self.edge(i)
                     if row < 0 or steepness > steepest:
@@ -132,13 +134,13 @@ class Simplex(Dictionary):
                 return INFEASIBLE
             if own <= step:
                 for j in range(self.q):
-                    self.y[self.nonbasic[j]] -= direction * self.D[row, j] * own
+                    self.y[self.nonbasic[j]] -= direction * self.D[j, row] * own
                 self.segment[k] = 1 if direction == 1 else 0
                 self.y[k] = self.slope_right[k] if direction == 1 else self.slope_left[k]
                 self.objective += own * worst
             else:
                 self.objective += step * worst
-                magnitude = abs(self.D[row, self.column])
+                magnitude = abs(self.D[self.column, row])
                 rough = not SMALL_PIVOT < magnitude < 1.0 / SMALL_PIVOT
                 self.pivot(row, self.column, target, direction, step)
                 if rough or self.age > REFACTOR_AFTER + REFACTOR_WITHIN * self.q:
@@ -151,7 +153,7 @@ class Simplex(Dictionary):
         """Squared length by which all multipliers move when that of basic row `i` moves by 1."""
         total = 1.0
         for j in range(self.q):
-            total += self.D[i, j] * self.D[i, j]
+            total += self.D[j, i] * self.D[j, i]
         return total
 
     def entering(self, row: int, direction: int, bland: bool) -> float:
@@ -164,38 +166,41 @@ class Simplex(Dictionary):
         slack = 0.0 if bland else HARRIS
         limit = INF
         for j in range(self.q):
-            a = -direction * self.D[row, j]
-            if a > PIVOT:
-                k = self.nonbasic[j]
-                limit = min(limit, (self.right_slope(k) - self.y[k] + slack) / a)
-            elif a < -PIVOT:
-                k = self.nonbasic[j]
-                limit = min(limit, (self.left_slope(k) - self.y[k] - slack) / a)
+            a = -direction * self.D[j, row]
+            self.ratio[j] = INF
+            if abs(a) <= PIVOT:
+                continue
+            k = self.nonbasic[j]
+            at = self.z[k]
+            if a > 0.0:
+                room = INF
+                if at < self.high[k]:
+                    slope = self.slope_left[k] if at < self.kink[k] else self.slope_right[k]
+                    room = slope - self.y[k]
+            else:
+                a = -a
+                room = INF
+                if at > self.low[k]:
+                    slope = self.slope_left[k] if at <= self.kink[k] else self.slope_right[k]
+                    room = self.y[k] - slope
+            self.ratio[j] = room / a
+            limit = min(limit, (room + slack) / a)
         self.column = -1
         if limit == INF:
             return INF
         step = 0.0
         largest = 0.0
         for j in range(self.q):
-            a = -direction * self.D[row, j]
-            if a > PIVOT:
-                k = self.nonbasic[j]
-                ratio = (self.right_slope(k) - self.y[k]) / a
-            elif a < -PIVOT:
-                k = self.nonbasic[j]
-                ratio = (self.left_slope(k) - self.y[k]) / a
-            else:
-                continue
-            if ratio > limit:
+            if self.ratio[j] > limit:
                 continue
             if bland:
-                if self.column < 0 or k < self.nonbasic[self.column]:
+                if self.column < 0 or self.nonbasic[j] < self.nonbasic[self.column]:
                     self.column = j
-                    step = ratio
-            elif abs(a) > largest:
-                largest = abs(a)
+                    step = self.ratio[j]
+            elif abs(self.D[j, row]) > largest:
+                largest = abs(self.D[j, row])
                 self.column = j
-                step = ratio
+                step = self.ratio[j]
         return max(step, 0.0)
 
     def pivot(self, row: int, column: int, target: float, direction: int, step: float) -> None:
@@ -204,18 +209,18 @@ class Simplex(Dictionary):
         leaving = self.basic[row]
         entering = self.nonbasic[column]
         for j in range(self.q):
-            self.y[self.nonbasic[j]] -= direction * D[row, j] * step
+            self.y[self.nonbasic[j]] -= direction * D[j, row] * step
         self.y[leaving] += direction * step
-        if -direction * D[row, column] > 0.0:
+        if -direction * D[column, row] > 0.0:
             right = self.z[entering] >= self.kink[entering]
         else:
             right = self.z[entering] > self.kink[entering]
         self.segment[entering] = 1 if right else 0
         self.y[entering] = self.slope_right[entering] if right else self.slope_left[entering]
 
-        move = (target - self.z[leaving]) / D[row, column]
+        move = (target - self.z[leaving]) / D[column, row]
         for i in range(self.m):
-            self.z[self.basic[i]] += D[i, column] * move
+            self.z[self.basic[i]] += D[column, i] * move
         self.z[entering] += move
         self.z[leaving] = target
 
@@ -234,7 +239,7 @@ class Simplex(Dictionary):
             return gap / cost if cost > LEAST_COST else INF
         furthest = 0.0
         for j in range(self.q):
-            a = direction * self.D[self.position[k], j]
+            a = direction * self.D[j, self.position[k]]
             if abs(a) > PIVOT:
                 cost = self.cost_to_move(self.nonbasic[j], 1 if a > 0.0 else -1)
                 if cost <= LEAST_COST:
@@ -261,7 +266,7 @@ class Simplex(Dictionary):
         row = self.position[k]
         step = INF
         for j in range(self.q):
-            a = -direction * self.D[row, j]
+            a = -direction * self.D[j, row]
             if a > PIVOT:
                 n = self.nonbasic[j]
                 ratio = (self.right_slope(n) - self.y[n]) / a

@@ -175,8 +175,8 @@ class Models(Simplex):
         reach = 0.0
         for j in range(self.q):
             n = self.nonbasic[j]
-            at_low = self.D[self.row, j] * self.low[n]
-            at_high = self.D[self.row, j] * self.high[n]
+            at_low = self.D[j, self.row] * self.low[n]
+            at_high = self.D[j, self.row] * self.high[n]
             if self.direction == 1:
                 reach += min(at_low, at_high)
             else:
@@ -265,16 +265,16 @@ class Models(Simplex):
         at = self.position[k]
         for j in range(self.q):
             self.A[row, j] = self.normal[j]
-            self.D[at, j] = 0.0
+            self.D[j, at] = 0.0
         value = 0.0
         for j in range(self.q):
             value += self.normal[j] * self.z[j]
             place = self.position[j]
             if place < 0:
-                self.D[at, -1 - place] += self.normal[j]
+                self.D[-1 - place, at] += self.normal[j]
             else:
                 for n in range(self.q):
-                    self.D[at, n] += self.normal[j] * self.D[place, n]
+                    self.D[n, at] += self.normal[j] * self.D[n, place]
         self.z[k] = value
 
     def model(self) -> Vector:

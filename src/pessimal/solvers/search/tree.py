@@ -121,7 +121,7 @@ class ConflictFinder:
         k = trial.basic[trial.row]
         count = self.insert(self.high_by[k] if trial.direction > 0 else self.low_by[k], 0)
         for j in range(trial.q):
-            a = -trial.direction * trial.D[trial.row, j]
+            a = -trial.direction * trial.D[j, trial.row]
             k = trial.nonbasic[j]
             if a > PIVOT:
                 count = self.insert(self.high_by[k], count)
