@@ -7,7 +7,7 @@ The programs of the search have the form
 where ``h_k`` is linear or has one kink, with ``slope_left`` below it and ``slope_right`` above, no
 smaller. The first ``q`` rows of ``z`` are the variables ``u`` themselves. A *dictionary* writes the
 basic rows by the nonbasic ones, ``z_B = D z_N``; it is all that is kept. ``D[j, i]`` is what column
-``j`` adds to row ``i``: there are many more rows than columns as a rule, and a pivot that runs along
+``j`` adds to row ``i``: there are far more rows than columns as a rule, and a pivot that runs along
 the rows of one column after the other is the fastest.
 
 To it belong multipliers ``y`` with ``y_N = −Dᵀ y_B``. A basic row lies on one *segment* of its
@@ -258,5 +258,5 @@ class Dictionary:
         return np.asarray(self.z)
 
     def multipliers(self) -> Vector:
-        """``y``: one multiplier a row."""
+        """``y``: one multiplier per row."""
         return np.asarray(self.y)

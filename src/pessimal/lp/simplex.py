@@ -28,7 +28,7 @@ GOLDEN = 0.6180339887498949  # its multiples are spread evenly over [0, 1)
 
 
 class Simplex(Dictionary):
-    """A linear program that solves itself, from whatever dictionary it has.
+    """The dual simplex method, from whatever dictionary there is.
 
     After an infeasible end `row` and `direction` name the basic row, too large (1) or too small
     (−1), whose entries in the dictionary are the proof. When its watch says stop it has stalled.

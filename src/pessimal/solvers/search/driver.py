@@ -3,7 +3,8 @@
 The optimistic problem and the pessimistic one without a budget are one tree each. With a budget
 the pessimistic problem has two parts: λ = 0, where the budget plays no role, and λ > 0, where it
 must be used up. In the second part λ has a proved cap: the training optimum ``v`` of the box
-satisfies ``F(u) + λ·L_T(u) ≤ F(v) + λ·L_T(v)``, and ``L_T(u) − L_T(v) ≥ ε·L_T*(upper) + δ``.
+satisfies ``F(u) + λ·L_T(u) ≤ F(v) + λ·L_T(v)``, and ``L_T(u) − L_T(v) ≥ ε·L_T*(upper) + δ``. A
+search that has taken some hundred nodes can afford a lower one (`MultiplierCap`).
 
 All parts share one incumbent. Trees and heuristic alternate by a schedule of nodes, never by the
 clock, so that the answer does not depend on the machine.
@@ -16,7 +17,10 @@ code. Whatever happens within one, it still holds: bounds only grow.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,12 +42,16 @@ from pessimal.solvers.search.complementarities import (
     weighted_conditions,
 )
 from pessimal.solvers.search.heuristic import Heuristic
+from pessimal.solvers.search.multiplier_cap import MultiplierCap
 from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
 SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, None))
 """Rounds of the heuristic, then nodes of the tree (None: all that are left), alternately."""
+
+CAP_STAGE = 2
+"""Place in the schedule from which on a lower cap of λ is worth the worst cases it takes."""
 
 SECONDS_BETWEEN_CHECKS = 0.02
 """How long compiled code runs before limits, callback and Ctrl-C are checked."""
@@ -130,9 +138,10 @@ def _parts(task: Task, seed: int, watch: Watch) -> list[_Part]:
     condition = BudgetCondition(problem, budget, intercept_limit(problem), watch)
     cap = _multiplier_cap(problem, flipped, condition.slack)
     with_budget = weighted_conditions(problem, flipped, cap, MAX_CUTS)
+    lower_cap = partial(MultiplierCap, problem, budget, flipped) if cap < np.inf else None
     return [
         _Part(problem, flipped_conditions(problem, flipped), seed, watch),
-        _Part(problem, with_budget, seed, watch, condition),
+        _Part(problem, with_budget, seed, watch, condition, lower_cap),
     ]
 
 
@@ -155,12 +164,26 @@ class _Part:
         seed: int,
         watch: Watch,
         budget: BudgetCondition | None = None,
+        lower_cap: Callable[[Deadline], MultiplierCap] | None = None,
     ) -> None:
+        self.lower_cap = lower_cap
+        self.cap: MultiplierCap | None = None
         self.tree = Tree(conditions, budget, watch)
         self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed)
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
         self.root_bound = self.tree.open_bound()
+
+    def find_cap(self, deadline: Deadline) -> None:
+        """Find the lower cap of λ, if there is one, once."""
+        if self.lower_cap is not None and self.cap is None:
+            with suppress(SolverError):
+                self.cap = self.lower_cap(deadline)
+
+    def use_cap(self, best: float) -> None:
+        """Bound λ in all nodes to come, given the loss of the best model known."""
+        if self.cap is not None and best < np.inf:
+            self.tree.cap_multiplier(self.cap.below(best))
 
 
 class _Known(NamedTuple):
@@ -249,7 +272,10 @@ class _Search:
         tree = part.tree
         tree.incumbent.best = self.known.best
         target = max(part.root_bound, self.floor)
-        for n_rounds, n_nodes in self.schedule:
+        for stage, (n_rounds, n_nodes) in enumerate(self.schedule):
+            if stage == CAP_STAGE:
+                part.find_cap(self.deadline)
+                part.use_cap(self.known.best)
             for _ in range(n_rounds * part.boxes_per_round):
                 if self.known.best <= target + CUTOFF:
                     return
@@ -288,6 +314,9 @@ class _Search:
         # Below their open nodes, and the cutoff behind their pruned ones, the parts hold nothing.
         open_bound = min(max(part.root_bound, part.tree.open_bound()) for part in self.parts)
         bound = max(bound, min(open_bound, best - CUTOFF))
+        if best < self.known.best:
+            for part in self.parts:
+                part.use_cap(best)
         self.known = _Known(point, best, bound, sum(part.tree.nodes for part in self.parts))
 
     def check_limits(self) -> None:

@@ -8,7 +8,7 @@ from pessimal.solvers.search.node cimport Node, OpenNodes
 from pessimal.solvers.search.pseudo_costs cimport PseudoCosts
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS, STRONG_BRANCHING_STEPS
+cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS, STRONG_BRANCHING_STEPS, FIXED_BETWEEN_CHECKS
 cdef double INF, AT_BREAKPOINT, NARROWEST, CUTOFF, PIVOT, REDUCED_COST
 
 
@@ -38,6 +38,8 @@ cdef class Tree:
     cdef readonly double unresolved_bound
     cdef readonly Incumbent incumbent
     cdef bint narrowed
+    cdef Py_ssize_t multiplier_column
+    cdef double multiplier_cap
     cdef BudgetCondition budget
     cdef object conditions
     cdef Complementarities pairs
@@ -51,14 +53,17 @@ cdef class Tree:
 
     @cython.locals(root=Node)
     cpdef bint advance(self, Py_ssize_t n_nodes)
+    cpdef void cap_multiplier(self, double cap)
     cpdef double open_bound(self)
     @cython.locals(cutoff=double, bound=double, parent=Node, child=Node)
     cdef bint descend(self)
     @cython.locals(size=Py_ssize_t)
     cdef void examine(self, Node node) noexcept
     cdef void leave_open(self, double bound) noexcept
-    @cython.locals(primal=Simplex, side=Py_ssize_t, estimated=bint)
-    cdef void strong_branch(self, Node node) noexcept
+    @cython.locals(side=Py_ssize_t, fixed=bint, off=double)
+    cdef bint fix_by_one_step(self, Node node) noexcept
+    @cython.locals(primal=Simplex, side=Py_ssize_t, estimated=bint, n_fixed=Py_ssize_t)
+    cdef bint strong_branch(self, Node node) noexcept
     @cython.locals(status=int, size=Py_ssize_t)
     cdef Py_ssize_t find_conflict(self, Node node) noexcept
     @cython.locals(conflicts=ConflictFinder, found=bint, c=Py_ssize_t)

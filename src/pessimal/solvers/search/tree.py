@@ -7,6 +7,7 @@ the breakpoint included, with D's left free. Together they cover everything. At 
 1. Solve P, pruning the node at the cutoff, then D, pruning it if infeasible.
 2. For every complementarity off its breakpoint, bound P after crossing it by strong branching, or
    estimate that bound by pseudo-costs. A bound at the cutoff: fix the complementarity for good.
+   D is asked again on the way; once it is infeasible, the rest need no bounds.
 3. Look for a conflict among the others, those of large bounds. None: the multipliers found prove
    ``u``, the best point of this node, a new incumbent. Members that were only estimated are bounded
    now, and the search for a conflict begins again.
@@ -41,6 +42,7 @@ from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
 INF = np.inf
 NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS = -1, -2, -3  # what was found, when not a conflict's size
 STRONG_BRANCHING_STEPS = 20
+FIXED_BETWEEN_CHECKS = 4  # pairs fixed by strong branching before D is asked again
 NARROWEST = 1e-4  # a new bound is this far from P's point, so that a chord is loose or exact
 
 
@@ -171,6 +173,8 @@ class Tree:
         self.unresolved = 0
         self.unresolved_bound = INF
         self.narrowed = False
+        self.multiplier_column = len(conditions.point_row)
+        self.multiplier_cap = INF
         self.watch = Watch() if watch is None else watch
         self.open = OpenNodes(conditions, self.watch)
         self.root = Simplex(conditions.primal, self.watch)
@@ -200,6 +204,10 @@ class Tree:
             self.examine(self.node)
             self.finished = not self.descend()
         return not self.finished
+
+    def cap_multiplier(self, cap: float) -> None:
+        """Have λ no larger than `cap` in every node from now on, if the losses are weighted."""
+        self.multiplier_cap = min(self.multiplier_cap, cap)
 
     def open_bound(self) -> float:
         """Return the smallest bound of a node not yet examined, or left unresolved."""
@@ -239,6 +247,9 @@ class Tree:
     def examine(self, node: Node) -> None:
         """Prune the node, find an incumbent in it, or give it children."""
         self.narrowed = False
+        if self.multiplier_cap < INF:
+            k = self.multiplier_column
+            node.dual.set_bounds(k, 0.0, min(node.dual.high[k], self.multiplier_cap))
         while True:
             if self.budget is not None:
                 self.budget.write_cuts(node.primal, node.binding)
@@ -250,7 +261,8 @@ class Tree:
                 return
             if node.dual.solve(INF) == INFEASIBLE:
                 return
-            self.strong_branch(node)
+            if not (self.fix_by_one_step(node) and self.strong_branch(node)):
+                return
             size = self.find_conflict(node)
             if size == NO_MULTIPLIERS:
                 return
@@ -278,16 +290,35 @@ class Tree:
         self.unresolved += 1
         self.unresolved_bound = min(self.unresolved_bound, bound)
 
-    def strong_branch(self, node: Node) -> None:
+    def fix_by_one_step(self, node: Node) -> bool:
+        """Fix the pairs that one step of P shows cannot be crossed; False: no multipliers are left.
+
+        That takes little, and closes many a node before strong branching, which takes most.
+        """
+        fixed = False
+        for pair in range(self.pairs.n_pairs):
+            off = node.primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair]
+            if abs(off) <= AT_BREAKPOINT:
+                continue
+            side = ABOVE if off > 0.0 else BELOW
+            if self.pairs.implied(node.dual, pair, side):
+                continue
+            if self.first_bound(node, pair, side) == INF:
+                node.fix(pair, side)
+                fixed = True
+        return not fixed or node.dual.solve(INF) != INFEASIBLE
+
+    def strong_branch(self, node: Node) -> bool:
         """Make candidates of the pairs that may be crossed, fix the others for good.
 
-        Of some pairs only, when the watch says stop.
+        Of some pairs only, when the watch says stop. Return False if no multipliers are left.
         """
         primal = node.primal
         self.conflicts.n = 0
+        n_fixed = 0
         for pair in range(self.pairs.n_pairs):
             if self.watch.stops(self.trial_primal.m * self.trial_primal.q):
-                return
+                return True
             off = primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair]
             if abs(off) <= AT_BREAKPOINT:
                 continue
@@ -302,11 +333,15 @@ class Tree:
                 bound = self.crossing_bound(node, pair, side)
             if bound == INF:
                 node.fix(pair, side)
+                n_fixed += 1
+                if n_fixed % FIXED_BETWEEN_CHECKS == 0 and node.dual.solve(INF) == INFEASIBLE:
+                    return False
                 continue
             if estimated:
                 growth = self.pseudo_costs.estimate(pair, side, abs(off))
                 bound = max(bound, primal.objective + growth)
             self.conflicts.add(pair, side, bound, estimated)
+        return True
 
     def find_conflict(self, node: Node) -> int:
         """Find a conflict whose members have bounds, not estimates.
