@@ -15,7 +15,7 @@ from pessimal import audit, worst_case
 from pessimal.auditing.extremes import Extremes
 from pessimal.errors import InvalidInputError
 from pessimal.estimators.final import FINALS, mean
-from pessimal.estimators.svc import SplitClassifier
+from pessimal.estimators.split_classifier import SplitClassifier
 from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels

@@ -9,7 +9,7 @@ The file calls a configuration a cell, as it always did.
 It is an SQLite file, recognised before it is opened, created whole, never half. The rollback
 journal is SQLite's default and stays: a process killed in mid-write leaves a journal that the next
 opening rolls back, and unlike a write-ahead log it needs no memory shared between processes, which
-disks on a network do not offer. One commit a configuration is too few to gain from more speed.
+disks on a network do not offer. One commit per configuration is too few to gain from more speed.
 """
 
 from __future__ import annotations
