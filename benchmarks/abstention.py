@@ -15,13 +15,13 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from measuring import command_line, configurations, measure, opened, render, write
+from measuring import command_line, measure, opened, render, write
 from sklearn.linear_model import LogisticRegression
 
 from pessimal.auditing import abstention_curve
-from pessimal.environment import measured_version
 from pessimal.near_optimal import near_optimal_set
 from pessimal.reproduction import Study
+from pessimal.reproduction.study import full_factorial
 from pessimal.reproduction.tables import TABLES, halves
 
 PAGE = "abstention"
@@ -111,10 +111,10 @@ def main(words: list[str] | None = None) -> None:
         if table.missing():
             print(f"left out: {name}: {table.missing()}", flush=True)
     names, seeds = (names[:2], 1) if options.quick else (names, options.seeds)
-    asked = configurations({"seed": range(FIRST_SEED, FIRST_SEED + seeds), "data": names})
+    asked = full_factorial({"seed": range(FIRST_SEED, FIRST_SEED + seeds), "data": names})
     with opened(options) as (store, docs):
         if not options.report:
-            study = Study(PAGE, asked, run, measured_version)
+            study = Study(PAGE, asked, run)
             measure(study, store, f"python benchmarks/abstention.py --seeds {seeds}")
         rows = store.frame(PAGE)
         write(docs, PAGE, text(rows), draw(rows))

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from measuring import command_line, configurations, measure_parts, opened, render, write
+from measuring import command_line, measure_parts, opened, render, write
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
@@ -41,6 +41,7 @@ from pessimal.bilevel.response import respond
 from pessimal.bilevel.routes import METHODS
 from pessimal.bilevel.solve_program import solve_program
 from pessimal.errors import InvalidInputError, PessimalError
+from pessimal.reproduction.study import full_factorial
 
 PAGE = "bilevel_measured"
 COMMAND = "python benchmarks/bilevel.py"
@@ -73,7 +74,7 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
         "speed": {"size": SIZES[:1] if quick else SIZES, "seed": range(1 if quick else 10)},
     }
     grid = grids[part]
-    return configurations(grid)
+    return full_factorial(grid)
 
 
 def published(at: Mapping[str, Any]) -> Found:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from measuring import command_line, configurations, measure, opened, paired, render, write
-from sklearn.datasets import load_breast_cancer, load_digits
+from measuring import command_line, measure, opened, paired, render, write
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -26,10 +26,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from pessimal.datasets import load_cancer, load_diabetes
-from pessimal.environment import measured_version
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
 from pessimal.reproduction import Study
+from pessimal.reproduction.study import full_factorial
+from pessimal.reproduction.tables import TABLES
 
 PAGE = "generalisation"
 SIZES = (10, 20, 40)
@@ -45,9 +45,9 @@ def digits_1_and_7() -> tuple[Any, Any]:
 
 
 DATA_SETS = {
-    "Cancer": lambda: (load_cancer().X, load_cancer().y),
-    "Diabetes": lambda: (load_diabetes().X, load_diabetes().y),
-    "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
+    "Cancer": TABLES["cancer"].load,
+    "Diabetes": TABLES["diabetes"].load,
+    "breast_cancer": TABLES["breast cancer"].load,
     "digits 1 and 7": digits_1_and_7,
 }
 
@@ -59,10 +59,9 @@ def methods(n_folds: int, seed: int, time_limit: float) -> dict[str, Any]:
         grid = {f"{type(classifier).__name__.lower()}__C": C_GRID}
         return GridSearchCV(make_pipeline(StandardScaler(), classifier), grid, cv=folds)
 
+    common: dict[str, Any] = {"epsilon": 0.2, "time_limit": time_limit, "random_state": seed}
     tuned = {
-        f"{kind.__name__}, {final}": kind(
-            epsilon=0.2, final=final, time_limit=time_limit, random_state=seed
-        )
+        f"{kind.__name__}, {final}": kind(final=final, **common)
         for kind, own in ((PessimisticSVC, "worst_case"), (OptimisticSVC, "best_case"))
         for final in ("mean", "centre", "refit", own)
     }
@@ -87,11 +86,10 @@ def run(at: Mapping[str, Any]) -> list[dict[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             method.fit(X_tune, y_tune)
-        seconds = time.perf_counter() - started
-        result = getattr(method, "result_", None)
-        found = {"accuracy": float(method.score(X_test, y_test)), "seconds": seconds}
-        proved = None if result is None else bool(result.proved)
-        rows.append({"method": name, **found, "proved": proved})
+        found = {"method": name, "seconds": time.perf_counter() - started}
+        found["accuracy"] = float(method.score(X_test, y_test))
+        found["proved"] = bool(method.result_.proved) if hasattr(method, "result_") else None
+        rows.append(found)
     return rows
 
 
@@ -124,10 +122,10 @@ def main() -> None:
     options = parser.parse_args()
     sizes, seeds = (SIZES[:1], 1) if options.quick else (SIZES, options.seeds)
     factors = {"data": DATA_SETS, "n": sizes, "seed": range(FIRST_SEED, FIRST_SEED + seeds)}
-    asked = configurations({**factors, "time_limit": [options.time_limit]})
+    asked = full_factorial({**factors, "time_limit": [options.time_limit]})
     with opened(options) as (store, docs):
         if not options.report:
-            study = Study(PAGE, asked, run, measured_version)
+            study = Study(PAGE, asked, run)
             measure(study, store, "python benchmarks/generalisation.py", jobs=options.jobs)
         write(docs, PAGE, text(store.frame(PAGE)))
 

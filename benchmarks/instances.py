@@ -10,6 +10,7 @@ import numpy as np
 
 from pessimal import Budget, TuningProblem
 from pessimal.reproduction.instances import DATA_SETS, draw, tuning_problem
+from pessimal.reproduction.transfer import UPPER
 from pessimal.solvers.base import Task
 
 VIEWS = (("optimistic", 0.0), ("pessimistic", 0.0), ("pessimistic", 0.2))
@@ -21,9 +22,6 @@ SUITES = {
     "wide": (((50, 50),), ("synthetic-20", "synthetic-50", "synthetic-100")),
 }
 """Sizes of T and V, and data: the paper's sizes, more rows, more features."""
-
-TRANSFER_FEATURES, TRANSFER_UPPER = 100, 2.5
-"""The size and the upper limit of the paper's transfer experiment."""
 
 INFORMATIVE = 5
 """Features of the synthetic data whose mean depends on the class, by ±½."""
@@ -66,11 +64,6 @@ def instances(suite: str, seeds: Sequence[int]) -> Iterator[Instance]:
         yield Instance(suite, data, n_train, n_val, seed, *view)
 
 
-def quick(seeds: Sequence[int]) -> Iterator[Instance]:
-    """Return a handful of the grid: the first seed, |T| = |V|."""
-    return (one for one in instances("grid", seeds[:1]) if one.n_train == one.n_val != 15)
-
-
 def _synthetic(instance: Instance, p: int) -> TuningProblem:
     """Two Gaussian classes of equal size that differ in the means of a few features."""
     rng = np.random.default_rng([instance.seed, p])
@@ -79,5 +72,5 @@ def _synthetic(instance: Instance, p: int) -> TuningProblem:
     X = rng.standard_normal((n, p))
     X[:, :INFORMATIVE] += 0.5 * y[:, None]
     train, val = slice(None, instance.n_train), slice(instance.n_train, None)
-    upper = TRANSFER_UPPER if p == TRANSFER_FEATURES else 1.0
+    upper = UPPER if p == 100 else 1.0  # as in the paper's transfer experiment
     return TuningProblem(X[train], y[train], X[val], y[val], upper=upper)

@@ -41,8 +41,7 @@ _NUMBERS += ["build_seconds", "multiplier_cap", "memory_before", "memory_peak"]
 
 def table_of(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return stored rows by instance, ours first; of two of one solver the later one counts."""
-    rows = pd.DataFrame.from_records(list(records))
-    rows = rows.reindex(columns=[*CONFIGURATION, *_WORDS, *_NUMBERS])
+    rows = pd.DataFrame(list(records), columns=[*CONFIGURATION, *_WORDS, *_NUMBERS])
     rows = rows.astype(dict.fromkeys(_NUMBERS, float) | dict.fromkeys(_WORDS, object))
     rows = rows.fillna(dict.fromkeys(_WORDS, ""))
     others = sorted(set(rows["solver"]) - {OURS})
@@ -109,17 +108,14 @@ def summarise(judged: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     proved = judged["status"] == PROVED
     used = judged["seconds"].fillna(judged["limit"])
     fit = judged.assign(right=proved & ~judged["wrong"], unproved=~proved, used=used)
-    summary = (
-        fit[fit["status"] != TOO_LARGE]
-        .groupby(by, observed=True)
-        .agg(
-            fit=("key", "size"),
-            proved=("right", "mean"),
-            wrong=("wrong", "sum"),
-            median=("used", "median"),
-            worst=("used", "max"),
-            unproved=("unproved", "mean"),
-        )
+    allowed = fit[fit["status"] != TOO_LARGE].groupby(by, observed=True)
+    summary = allowed.agg(
+        fit=("key", "size"),
+        proved=("right", "mean"),
+        wrong=("wrong", "sum"),
+        median=("used", "median"),
+        worst=("used", "max"),
+        unproved=("unproved", "mean"),
     )
     medians = comparable(judged).groupby(by, observed=True)[["theirs", "own", "ratio"]].median()
     medians["of_medians"] = medians["theirs"] / medians["own"]

@@ -8,30 +8,30 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from itertools import product
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 from unittest import mock
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader
 from matplotlib import rc_context
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pessimal import solve
-from pessimal.atomic import write_bytes, write_text
+from pessimal.atomic import write_text
 from pessimal.environment import measured_version
 from pessimal.errors import InvalidInputError
+from pessimal.markup import templates
 from pessimal.report.frames import markdown
-from pessimal.report.page import figure_bytes
-from pessimal.reproduction import Configuration, RunResult, Store, Study, open_workers, run
+from pessimal.report.page import write_figure
+from pessimal.reproduction import Configuration, Row, RunResult, Store, Study, open_workers, run
 from pessimal.reproduction.runner import show_progress
 
 HERE = Path(__file__).parent
 STORE_NAME = "measurements.sqlite"
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -73,11 +73,6 @@ def opened(options: Namespace) -> Iterator[tuple[Store, Path]]:
         yield store, options.page or (out if options.quick else HERE.parent / "docs")
 
 
-def configurations(factors: Mapping[str, Iterable[Any]]) -> tuple[Configuration, ...]:
-    """Return every combination of the values of factors."""
-    return tuple(dict(zip(factors, values, strict=True)) for values in product(*factors.values()))
-
-
 def measure(
     study: Study, store: Store, command: str, executor: Executor | None = None, jobs: int = 1
 ) -> RunResult:
@@ -85,14 +80,13 @@ def measure(
 
     Rows of another machine, version or build are not added to, nor may they change on the way.
     """
+    study = replace(study, version=measured_version)
     _require_same_machine(study, store)
     with show_progress() as progress, open_workers(jobs) as workers:
         chosen = workers.executor if executor is None else executor
         result = run(study, store, chosen, progress, in_flight=jobs, command=command)
     measured_version.cache_clear()
     _require_same_machine(study, store)
-    for failure in result.failures:
-        print(f"failed: {dict(failure.configuration)}: {failure.error}", flush=True)
     return result
 
 
@@ -100,13 +94,13 @@ def measure_parts(
     options: Namespace,
     store: Store,
     factors: Callable[[str, bool], tuple[Configuration, ...]],
-    parts: Mapping[str, Callable[[Configuration], Sequence[Configuration]]],
+    parts: Mapping[str, Callable[[Configuration], Sequence[Row]]],
     command: str,
     parallel: Container[str] = (),
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Measure the parts asked for; return all that is stored, by part, and the machine."""
     for part in () if options.report else options.parts:
-        study = Study(part, factors(part, options.quick), parts[part], measured_version)
+        study = Study(part, factors(part, options.quick), parts[part])
         measure(study, store, command, jobs=options.jobs if part in parallel else 1)
     found = {part: store.frame(part) for part in parts if part in store.studies()}
     return found, machine(store, next(iter(found)))
@@ -132,7 +126,7 @@ def machine(store: Store, study: str) -> dict[str, Any]:
     return {"machine": words, "versions": [*versions, f"build {summary.version}"]}
 
 
-def timed(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> tuple[T, float]:
+def timed(function: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float]:
     """Return the answer of a function and its CPU seconds.
 
     On a machine that others use too, the clock charges a run of many milliseconds for their turns
@@ -142,18 +136,19 @@ def timed(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> 
     return function(*arguments, **options), time.process_time() - started
 
 
-def timed_apart(view: Callable[[], T], check: str = "certify") -> tuple[T, float, float]:
-    """Return an answer, its CPU seconds without those of its check of a name, and these."""
+def timed_apart(view: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float, float]:
+    """Return an answer, its CPU seconds without those of its certificate, and these."""
     checks: list[float] = []
-    certify = getattr(solve, check)
 
-    def checked(*arguments: Any) -> Any:
-        certificate, seconds = timed(certify, *arguments)
+    def checked(certify: Callable[..., Any], *claim: Any) -> Any:
+        certificate, seconds = timed(certify, *claim)
         checks.append(seconds)
         return certificate
 
-    with mock.patch.object(solve, check, checked):
-        answer, seconds = timed(view)
+    names = ("certify", "certify_worst_case")
+    both: dict[str, Any] = {name: partial(checked, getattr(solve, name)) for name in names}
+    with mock.patch.multiple(solve, **both):
+        answer, seconds = timed(view, *arguments, **options)
     return answer, seconds - sum(checks), sum(checks)
 
 
@@ -173,21 +168,20 @@ def paired(rows: pd.DataFrame, draw: list[str], score: str, other: str) -> pd.Da
     return pd.DataFrame({"mean": scores.mean(), "points": lead.mean(), "error": lead.sem()})
 
 
-def panels(label: str, number: int, height: float, **options: Any) -> tuple[Figure, Sequence[Axes]]:
-    """Return a figure of panels beside each other, in small letters."""
-    figure = Figure(figsize=(9.0, height), layout="constrained")
-    figure.set_label(label)
+def panels(label: str, parts: Any, draw: Callable[..., str], height: float, **axes: Any) -> Figure:
+    """Draw groups of rows beside each other, in small letters, with one legend below.
+
+    The function draws a group, its name and its rows, on axes; it returns the title of the panel.
+    """
+    figure = Figure(figsize=(9.0, height), layout="constrained", label=label)
     with rc_context({"axes.labelsize": 9}):
-        axes = figure.subplots(1, number, squeeze=False, **options)[0]
-    for panel in axes:
+        every = figure.subplots(1, len(parts), squeeze=False, **axes)[0]
+    for panel, part in zip(every, parts, strict=True):
+        panel.set_title(draw(panel, *part), fontsize=9)
         panel.tick_params(labelsize=8)
-    return figure, axes
-
-
-def legend_below(figure: Figure) -> None:
-    """Say below what the first panel shows, for all of them."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
+    handles, labels = every[0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
+    return figure
 
 
 def render(template: str, **values: Any) -> str:
@@ -197,12 +191,10 @@ def render(template: str, **values: Any) -> str:
 
 def write(docs: Path, name: str, page: str, figure: Figure | None = None) -> None:
     """Write a page, and its figure in two formats."""
-    images = docs / "images"
-    images.mkdir(parents=True, exist_ok=True)
+    (docs / "images").mkdir(parents=True, exist_ok=True)
     write_text(docs / f"{name}.md", page)
     if figure is not None:
-        write_bytes(images / f"{figure.get_label()}.svg", figure_bytes(figure, "svg"))
-        write_bytes(images / f"{figure.get_label()}.png", figure_bytes(figure, "png"))
+        write_figure(docs / "images" / str(figure.get_label()), figure)
     print(f"report: {docs / name}.md")
 
 
@@ -218,13 +210,7 @@ def _if_known(written: Callable[[float], str]) -> Callable[[float], str]:
     return lambda value: "" if math.isnan(value) else written(value)
 
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(HERE / "templates"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
+_TEMPLATES = templates(FileSystemLoader(HERE / "templates"), keep_trailing_newline=True)
 _TEMPLATES.filters |= {
     "number": format,
     "seconds": _if_known(_seconds),

@@ -47,9 +47,7 @@ def line(data: str, rows: int, budget: Budget, seed: int, seconds: float) -> lis
         told.append((time.process_time() - started, progress.bound))
 
     solve = partial(solve_pessimistic, inner="exact", groups="one", callback=listen)
-    solution, took, checked = timed_apart(
-        lambda: solve(problem, budget, time_limit=seconds), "certify_worst_case"
-    )
+    solution, took, checked = timed_apart(solve, problem, budget, time_limit=seconds)
     told.append((took, solution.lower_bound))
     bounds = [max(bound for at, bound in told if at <= moment) for moment in MOMENTS]
     guaranteed = max(solution.objective, solution.worst_case_bound)

@@ -1,46 +1,31 @@
 """The four measurements of true pessimism; each turns a configuration into rows.
 
-*Boxes*: exact worst cases at the boxes that the two views return and at those of true pessimism,
-all on one instance, with one budget. The paper's search has as many nodes as the start that true
-pessimism takes from it, so that both find the same box.
-
-*Accuracy* on unseen rows, as they are and attacked: moved against their labels by at most `RADIUS`
-in the 2-norm of features scaled by the tuning rows, the strongest attack on a linear model.
-
-*Reach*: one exact worst case in the widest box, by the package's branch and bound and by the
-mixed-integer program of HiGHS, training included in both.
-
-*Jumps*: with one limit h for all features and no tolerance, ``|W(h ± s) − W(h)|`` at every
-breakpoint h of the least training loss, for ever smaller steps s.
+The template of the page says what each of them shows.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from measuring import configurations, timed, timed_apart
+from measuring import timed, timed_apart
 from sklearn.exceptions import ConvergenceWarning
 
-from pessimal import (
-    Budget,
-    OptimisticSVC,
-    PessimisticSVC,
-    solve_optimistic,
-    solve_pessimistic,
-    worst_case,
-)
+from pessimal import Budget, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.attacks import evade
-from pessimal.datasets import Split, split, standardize_on_tuning_rows
+from pessimal.datasets import split, standardize_on_tuning_rows
+from pessimal.estimators import OptimisticSVC, PessimisticSVC
 from pessimal.limits import Deadline, Limits
 from pessimal.near_optimal.polyhedral.cases import Worst, WorstCases
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal
 from pessimal.near_optimal.polyhedral.mixed_integer import largest_hinge
 from pessimal.reproduction.candidates import PLAIN, Candidate, baselines
 from pessimal.reproduction.instances import DATA_SETS, LOADERS, draw, tuning_problem
+from pessimal.reproduction.study import Row, full_factorial
+from pessimal.solution import TuningSolution
 from pessimal.solvers.minimax.driver import START_NODES
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.line import breakpoints
@@ -51,7 +36,6 @@ Found = list[dict[str, Any]]
 SIZES = (5, 10, 20)
 EPSILONS, DELTAS = (0.0, 0.2, 0.4), (0.0, 0.1)
 OPTIMISTIC, PAPER, ONE, EACH = "optimistic", "paper", "one", "each"
-PAPER_NODES = START_NODES
 ONE_LIMIT, EACH_LIMIT = 60.0, 12.0
 """Seconds on the clock; one limit per feature need not end with a proof."""
 
@@ -83,26 +67,29 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
     if quick:
         small = ("seed", "n_train", "n_val", "n_rows")
         grid = {name: list(of)[:1] if name in small else of for name, of in grid.items()}
-    return configurations(grid)
+    return full_factorial(grid)
 
 
 def boxes(at: Mapping[str, Any]) -> Found:
-    """Tune by every method, and find the exact worst case of every box."""
+    """Tune by every method, and find the exact worst case of every box.
+
+    The paper's search has as many nodes as the start that true pessimism takes from it, so that
+    both find the same box.
+    """
     budget = Budget(at["epsilon"], at["delta"])
-    paper = partial(solve_pessimistic, budget=budget, flip="all", node_limit=PAPER_NODES)
     exact = partial(solve_pessimistic, budget=budget, inner="exact")
-    methods: dict[str, tuple[Callable[..., Any], str]] = {
-        OPTIMISTIC: (solve_optimistic, "certify"),
-        PAPER: (paper, "certify"),
-        ONE: (partial(exact, groups="one", time_limit=ONE_LIMIT), "certify_worst_case"),
-        EACH: (partial(exact, groups="each", time_limit=EACH_LIMIT), "certify_worst_case"),
+    methods: dict[str, Callable[..., TuningSolution]] = {
+        OPTIMISTIC: solve_optimistic,
+        PAPER: partial(solve_pessimistic, budget=budget, flip="all", node_limit=START_NODES),
+        ONE: partial(exact, groups="one", time_limit=ONE_LIMIT),
+        EACH: partial(exact, groups="each", time_limit=EACH_LIMIT),
     }
     found = []
-    for method, (solve, check) in methods.items():
+    for method, solve in methods.items():
         problem = tuning_problem(draw(at["data"], at["n_train"], at["n_val"], at["seed"]))
-        solution, seconds, check_seconds = timed_apart(partial(solve, problem), check)
+        solution, seconds, check_seconds = timed_apart(solve, problem)
         value, bound = solution.objective, solution.objective + solution.certificate.inner_gap
-        if check == "certify":  # the worst case is not what a view minimises
+        if method in (OPTIMISTIC, PAPER):  # the worst case is not what a view minimises
             worst = worst_case(problem, solution.box, budget)
             value, bound = worst.value, worst.upper_bound
         found.append(
@@ -111,7 +98,7 @@ def boxes(at: Mapping[str, Any]) -> Found:
                 "width": float(solution.box.max()),
                 "value": value,
                 "upper_bound": bound,
-                "lower_bound": None if check == "certify" else solution.lower_bound,
+                "lower_bound": solution.lower_bound if method in (ONE, EACH) else None,
                 "proved": solution.proved,
                 "status": solution.status.value,
                 "seconds": seconds,
@@ -133,25 +120,26 @@ def accuracy(at: Mapping[str, Any]) -> Found:
         TRUE[0]: PessimisticSVC(inner="exact", groups="one", **common),
         TRUE[1]: PessimisticSVC(inner="exact", groups="each", **common),
     }
-    found = []
+    validation = {"X_val": sets.X_val, "y_val": sets.y_val}
+    models = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a time limit that was reached
         for name, estimator in tuned.items():
-            fit = partial(estimator.fit, X_val=sets.X_val, y_val=sets.y_val)
-            _, seconds = timed(fit, sets.X_train, sets.y_train)
-            model = Candidate({}, estimator.coef_[0], float(estimator.intercept_[0]))
-            proved = estimator.result_.proved
-            found.append({**_score(name, model, sets), "seconds": seconds, "proved": proved})
-    return found + [
-        {**_score(str(model.columns["model"]), model, sets), "seconds": None, "proved": None}
-        for model in baselines(tuning_problem(sets))
+            _, seconds = timed(estimator.fit, sets.X_train, sets.y_train, **validation)
+            known: Row = {"model": name, "seconds": seconds, "proved": estimator.result_.proved}
+            models.append(Candidate(known, estimator.coef_[0], float(estimator.intercept_[0])))
+    return [
+        {
+            "method": model.columns["model"],
+            "accuracy": model.accuracy(sets.X_test, sets.y_test),
+            "attacked": model.accuracy(
+                evade((model.coef, model.intercept), sets.X_test, sets.y_test, RADIUS), sets.y_test
+            ),
+            "seconds": model.columns.get("seconds"),
+            "proved": model.columns.get("proved"),
+        }
+        for model in (*models, *baselines(tuning_problem(sets)))
     ]
-
-
-def _score(method: str, model: Candidate, sets: Split) -> dict[str, Any]:
-    moved = evade((model.coef, model.intercept), sets.X_test, sets.y_test, RADIUS)
-    accuracies = [model.accuracy(X, sets.y_test) for X in (sets.X_test, moved)]
-    return {"method": method, "accuracy": accuracies[0], "attacked": accuracies[1]}
 
 
 def reach(at: Mapping[str, Any]) -> Found:
@@ -178,7 +166,7 @@ def reach(at: Mapping[str, Any]) -> Found:
 
 
 def jumps(at: Mapping[str, Any]) -> Found:
-    """Step away from every breakpoint, on either side."""
+    """Step away from every breakpoint of the least training loss, on either side."""
     problem = tuning_problem(draw(at["data"], at["n_rows"], at["n_rows"], at["seed"]))
     groups = groups_of(problem, "one")
     oracle = WorstCaseOracle(problem, Budget(), groups, Limits())
@@ -189,7 +177,6 @@ def jumps(at: Mapping[str, Any]) -> Found:
     values = {h: worst(h) for h in breakpoints(oracle)}
 
     def change(step: float) -> float:
-        sides: Sequence[float] = (-step, step)
-        return max(abs(worst(h + s) - value) for h, value in values.items() for s in sides)
+        return max(abs(worst(h + s) - value) for h, value in values.items() for s in (-step, step))
 
     return [{"step": s, "change": change(s), "breakpoints": len(values)} for s in STEPS]

@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from measuring import command_line, configurations, measure_parts, opened, render, write
+from measuring import command_line, measure_parts, opened, render, write
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -38,6 +38,7 @@ from pessimal.near_optimal.retrained.ascent import Fit
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.reproduction import Row
+from pessimal.reproduction.study import full_factorial
 from pessimal.reproduction.tables import TABLES
 
 PAGE = "search"
@@ -295,7 +296,7 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
         }
         few |= {"n_folds": [2], "data": ["cancer"]}
         grid = {name: few.get(name, list(of)[:2]) for name, of in grid.items()}
-    return configurations(grid)
+    return full_factorial(grid)
 
 
 def wide_factors(quick: bool) -> tuple[Mapping[str, Any], ...]:

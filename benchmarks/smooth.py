@@ -21,10 +21,11 @@ import numpy as np
 import pandas as pd
 import smooth_logistic
 import smooth_ridge
-from measuring import command_line, configurations, measure_parts, opened, render, write
+from measuring import command_line, measure_parts, opened, render, write
 from smooth_ridge import too_large
 
 from pessimal.reproduction import Row
+from pessimal.reproduction.study import full_factorial
 from pessimal.reproduction.tables import TABLES
 
 PAGE = "smooth"
@@ -60,7 +61,7 @@ def factors(part: str, quick: bool) -> tuple[Mapping[str, Any], ...]:
     if quick:
         few = {"n_rows": [2000], "n_columns": [3], "n_val": [200], "chunk": [500]}
         grid = {name: few.get(name, list(of)[:1]) for name, of in grid.items()}
-    return tuple(at for at in configurations(grid) if not _skipped(part, at))
+    return tuple(at for at in full_factorial(grid) if not _skipped(part, at))
 
 
 def _skipped(part: str, at: Mapping[str, Any]) -> bool:

@@ -9,24 +9,23 @@ from the stored rows.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import candidates
+import judging
+import numpy as np
 import pandas as pd
-from instances import SUITES, VIEWS, Instance, instances, quick
-from judging import CONFIGURATION, FAILED, OURS, table_of
-from measuring import PATHS, command_line, measure, opened
-from solver_page import START_UP, STUDY, write_page
+from instances import SUITES, VIEWS, instances
+from judging import FAILED, OURS, judge
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from measuring import COLOURS, PATHS, command_line, machine, measure, opened, panels, render, write
 
 from pessimal.bilevel.backends import SOLVERS as BACKENDS
 from pessimal.bilevel.backends import find_backend
@@ -45,57 +44,48 @@ SOLVER_SEEDS = {"highs": 1, "scip": 1}
 """HiGHS and SCIP reach their limit so often that one draw shows it."""
 QUICK_LIMIT = 2.0
 
-Task = tuple[Instance, str, float]
+STUDY, START_UP = "solvers", "start-up"
+LOSSES_LISTED = 15
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parse(words)
-    with opened(options) as (store, docs):
-        if not options.report:
-            for name in set(options.solvers) - {OURS}:
-                find_backend(name)  # which raises where one is not known or not installed
-            os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-            _, asked = PATHS.parse_known_args(words)
-            command = " ".join(["python", "benchmarks/solvers.py", *asked])
-            run(list(tasks(options, stored_rows(store))), store, options.jobs, command)
-        write_page(store, stored_rows(store), docs)
+_SUITES = {
+    "grid": "The paper's sizes: |T| and |V| from 5 to 20",
+    "large": "More rows: |T| = |V| = 30, 50, 100",
+    "wide": "More features: 20, 50, 100, with |T| = |V| = 50",
+}
 
 
 def stored_rows(store: Store) -> pd.DataFrame:
     """Return the rows of all runs."""
-    return table_of(store.records(STUDY, all_runs=True) if STUDY in store.studies() else ())
+    return judging.table_of(store.records(STUDY, all_runs=True) if STUDY in store.studies() else ())
 
 
-def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Task]:
+def tasks(options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[Configuration]:
     """Yield what is left to solve, failures again; the solvers take turns on each instance."""
     solved = rows[rows["status"] != FAILED]
     done = set(zip(solved["key"], solved["solver"], strict=True))
     limits = SOLVER_LIMITS | options.solver_limit
     n_seeds = SOLVER_SEEDS | options.solver_seeds
-    if options.quick:
+    suites = SUITES if options.suite == "all" else [options.suite]
+    asked = [one for suite in suites for one in instances(suite, options.seeds)]
+    if options.quick:  # a handful of the grid: the first seed, |T| = |V|
         limits = dict.fromkeys(SOLVERS, min(QUICK_LIMIT, options.time_limit))
-        asked = [quick(options.seeds)]
-    else:
-        suites = SUITES if options.suite == "all" else [options.suite]
-        asked = [instances(suite, options.seeds) for suite in suites]
-    for instance in chain.from_iterable(asked):
+        grid = instances("grid", options.seeds[:1])
+        asked = [one for one in grid if one.n_train == one.n_val != 15]
+    for instance in asked:
         for solver in options.solvers:
             seeds = options.seeds[: n_seeds.get(solver, len(options.seeds))]
             if instance.seed in seeds and (instance.key, solver) not in done:
-                yield instance, solver, limits.get(solver, options.time_limit)
+                limit = limits.get(solver, options.time_limit)
+                yield {**asdict(instance), "solver": solver, "limit": limit}
 
 
-def run(left: Sequence[Task], store: Store, jobs: int, command: str) -> None:
+def run(left: Iterable[Configuration], store: Store, jobs: int, command: str) -> None:
     """Solve the tasks, `jobs` at a time, each solver in processes of its own; keep failures too."""
     views: tuple[Configuration, ...] = tuple({"view": v, "epsilon": e} for v, e in VIEWS)
-    measure(Study(START_UP, views, start_up, measured_version), store, command)
-    asked = tuple(
-        {**asdict(instance), "solver": solver, "limit": limit} for instance, solver, limit in left
-    )
-    study = Study(STUDY, asked, candidates.run, measured_version)
+    measure(Study(START_UP, views, candidates.start_up), store, command)
+    study = Study(STUDY, tuple(left), candidates.run)
     rows = stored_rows(store)
-    failed = rows.loc[rows["status"] == FAILED, CONFIGURATION].to_dict("records")
+    failed = rows.loc[rows["status"] == FAILED, judging.CONFIGURATION].to_dict("records")
     store.discard(STUDY, measured_version(), failed)
     with ProcessesBySolver(jobs) as executor:
         result = measure(study, store, command, executor, jobs)
@@ -119,43 +109,97 @@ class ProcessesBySolver(Executor):
             processes.__exit__(*error)
 
 
-_FRESH_PROCESS = """
-import json, statistics, sys, time
-began = time.process_time()
-from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic
-imported = time.process_time() - began
-view, epsilon, arrays = json.load(sys.stdin)
-problem, seconds = TuningProblem(*arrays), []
-for _ in range(6):
-    began = time.process_time()
-    if view == "optimistic":
-        solution = solve_optimistic(problem)
-    else:
-        solution = solve_pessimistic(problem, Budget(epsilon=epsilon))
-    seconds.append(time.process_time() - began)
-import resource  # only now, so that nothing of it counts
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-times = {"first_seconds": seconds[0], "later_seconds": statistics.median(seconds[1:])}
-print(json.dumps({"import_seconds": imported, **times, "memory_peak": peak}))
-"""
-
-
-def start_up(configuration: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Solve the same instance six times, checks included, in a process that imports no more."""
-    view, epsilon = configuration["view"], configuration["epsilon"]
-    problem = Instance("start-up", "cancer", 20, 20, 99, view, epsilon).problem()
-    arrays = (problem.X_train, problem.y_train, problem.X_val, problem.y_val)
-    done = subprocess.run(
-        [sys.executable, "-c", _FRESH_PROCESS],
-        check=True,
-        capture_output=True,
-        text=True,
-        input=json.dumps([view, epsilon, [array.tolist() for array in arrays]]),
+def text(
+    rows: pd.DataFrame, starts: Sequence[Mapping[str, Any]], measured: Mapping[str, Any]
+) -> str:
+    """Return the page in Markdown."""
+    judged = judge(rows)
+    judged = judged.assign(view=[*map(_view, judged["view"], judged["epsilon"])])
+    slower = judging.losses(judged)
+    failed = judged[judged["status"].isin((FAILED, judging.NOT_PROVED))]
+    failed = failed.assign(message=failed["message"].replace("", "stopped without a proof"))
+    return render(
+        "benchmarks",
+        **measured,
+        seeds=sorted(set(rows["seed"])),
+        suites={
+            title: _summary(suite, judged[judged["suite"] == suite])
+            for suite, title in _SUITES.items()
+            if suite in set(judged["suite"])
+        },
+        figure="grid" in set(judged["suite"]),
+        losses=slower,
+        slower=sorted(slower["solver"].value_counts().loc[lambda n: n > 0].items()),
+        listed=LOSSES_LISTED,
+        wrong=judged[judged["wrong"]],
+        failures=failed[["key", "solver", "status", "message"]].to_numpy().tolist(),
+        starts=[{**start, "view": _view(start["view"], start["epsilon"])} for start in starts],
+        overheads=_overheads(judged),
+        names={"ours": OURS, "limit": judging.LIMIT, "too_large": judging.TOO_LARGE},
     )
-    return [json.loads(done.stdout)]
 
 
-def _parse(words: Sequence[str]) -> argparse.Namespace:
+def _view(view: str, epsilon: float) -> str:
+    return view if view == "optimistic" else f"{view}, ε = {epsilon:g}"
+
+
+def _summary(suite: str, rows: pd.DataFrame) -> pd.DataFrame:
+    label = rows["data"]
+    if suite == "large":
+        label = label + ", " + rows["n_train"].astype(str)
+    rows = rows.assign(label=label)
+    if suite == "grid" and label.nunique() > 1:
+        rows = pd.concat([rows, rows.assign(label="both data sets")], ignore_index=True)
+    rows["label"] = pd.Categorical(rows["label"], rows["label"].unique())
+    return judging.summarise(rows, ["view", "label", "solver"]).reset_index()
+
+
+def _overheads(rows: pd.DataFrame) -> pd.DataFrame:
+    on_grid = rows["certificate_seconds"].where(rows["suite"] == "grid")
+    growth = rows["memory_peak"] - rows["memory_before"]
+    by_solver = rows.assign(on_grid=on_grid, growth=growth).groupby("solver", observed=True)
+    return by_solver.agg(
+        check=("certificate_seconds", "median"),
+        longest=("on_grid", "max"),
+        build=("build_seconds", "median"),
+        peak=("memory_peak", "max"),
+        growth=("growth", "max"),
+    )
+
+
+def profile(judged: pd.DataFrame) -> Figure:
+    """Draw by view the share of instances proved in a given time, of those every solver ran on."""
+    colour = dict(zip(judged["solver"].cat.categories, COLOURS, strict=False))
+
+    def draw(panel: Axes, view: tuple[str, float], rows: pd.DataFrame) -> str:
+        names = rows["solver"].cat.remove_unused_categories().cat.categories
+        common = rows[rows.groupby("key")["solver"].transform("size") == len(names)]
+        count = common["key"].nunique()
+        for name in names:
+            own = common[common["solver"] == name]
+            proofs = np.sort(own.loc[~own["wrong"] & np.isfinite(own["proof"]), "proof"])
+            # Beyond its limit nothing is known of a solver.
+            end = own["given"].max() if count else 1.0
+            proved = np.minimum(np.arange(1, len(proofs) + 2), len(proofs))
+            panel.step(
+                [*proofs, end],
+                100.0 * proved / max(count, 1),
+                where="post",
+                color=colour[name],
+                linewidth=2.2 if name == OURS else 1.2,
+                label=name,
+            )
+        panel.set(xscale="log", ylim=(0.0, 102.0), xlabel="CPU seconds, one thread")
+        panel.grid(alpha=0.3)
+        return f"{_view(*view)} ({count})"
+
+    views = judged.groupby(["view", "epsilon"])
+    figure = panels("solvers", views, draw, height=3.2, sharey=True)
+    figure.axes[0].set_ylabel("instances proved, %")
+    return figure
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = command_line(__doc__, "results")
     add = parser.add_argument
     add("--suite", choices=[*SUITES, "all"], default="grid")
@@ -168,7 +212,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     whole = partial(_by_solver, kind=int)
     add("--solver-seeds", type=whole, default={}, metavar="NAME=N,...", help=counts)
     add("--jobs", type=int, default=1, help="instances at a time; more than 1 blurs the times")
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
 def _several(text: str, kind: type = str) -> tuple[Any, ...]:
@@ -177,6 +221,27 @@ def _several(text: str, kind: type = str) -> tuple[Any, ...]:
 
 def _by_solver(text: str, kind: type = float) -> dict[str, Any]:
     return {name: kind(value) for name, value in (word.split("=") for word in text.split(","))}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _parse(arguments)
+    with opened(options) as (store, docs):
+        if not options.report:
+            for name in set(options.solvers) - {OURS}:
+                find_backend(name)  # which raises where one is not known or not installed
+            os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+            _, asked = PATHS.parse_known_args(arguments)
+            command = " ".join(["python", "benchmarks/solvers.py", *asked])
+            run(tasks(options, stored_rows(store)), store, options.jobs, command)
+        rows = stored_rows(store)
+        starts = store.records(START_UP) if START_UP in store.studies() else []
+        measured = machine(store, STUDY)
+        measured["versions"] += sorted(set(rows.loc[rows["solver"] != OURS, "version"]) - {""})
+        runs = store.summary(STUDY, all_runs=True).runs
+        measured["commands"] = dict.fromkeys(run.command for run in runs)
+        grid = judge(rows[rows["suite"] == "grid"])
+        figure = profile(grid) if len(grid) else None
+        write(docs, "benchmarks", text(rows, starts, measured), figure)
 
 
 if __name__ == "__main__":

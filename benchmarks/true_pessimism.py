@@ -14,18 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pessimism
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from measuring import (
-    COLOURS,
-    command_line,
-    legend_below,
-    measure_parts,
-    opened,
-    paired,
-    panels,
-    render,
-    write,
-)
+from measuring import COLOURS, command_line, measure_parts, opened, paired, panels, render, write
 from pessimism import EACH, HIGHS, ONE, OPTIMISTIC, OURS, PAPER, PAPER_SVC, REFERENCE, TRUE
 
 from pessimal.tolerances import AT_BREAKPOINT, OPTIMAL_GAP
@@ -56,14 +47,13 @@ def boxes(rows: pd.DataFrame) -> dict[str, Any]:
     rows = rows.assign(budget=_budget(rows), weightless=rows["width"] < AT_BREAKPOINT)
     sizes = rows["n_train"].astype(str) + ", " + rows["n_val"].astype(str) + ", " + rows["budget"]
     one, each = rows[rows["method"] == ONE], rows[rows["method"] == EACH]
-    kinds = [one["delta"] > 0.0, one["epsilon"] > 0.0]
-    kind = np.select(kinds, ["δ > 0", "ε > 0 alone"], "no tolerance")
+    tolerances = [one["delta"] > 0.0, one["epsilon"] > 0.0]
+    kind = np.select(tolerances, ["δ > 0", "ε > 0 alone"], "no tolerance")
     proofs = one.groupby(kind, sort=False)["proved"].agg(proved="sum", count="size")
     values = _values(rows)
     gains = values[[OPTIMISTIC, PAPER]].min(axis=1) - values[EACH]
     return {
         "seeds": rows["seed"],
-        "count": len(each),
         "one": one,
         "each": each,
         "by_budget": _by_method(rows, rows["data"] + ", " + rows["budget"]),
@@ -117,22 +107,21 @@ def _often(gaps: pd.Series, size: Callable[[pd.Series], str]) -> str:
 
 def bars(rows: pd.DataFrame) -> Figure:
     """Draw mean exact worst cases by budget: a panel per data set, a bar per method, its bound."""
-    parts = list(rows.assign(budget=_budget(rows)).groupby("data", sort=False))
-    figure, every = panels(PAGE, len(parts), height=3.4)
-    for axes, (data, part) in zip(every, parts, strict=True):
-        means = part.groupby(["method", "budget"], sort=False)[["value", "lower_bound"]].mean()
-        budgets = list(dict.fromkeys(part["budget"]))
-        for place, (method, (label, colour)) in enumerate(_BARS.items()):
-            at = [k + (place - 1.5) * _WIDTH for k in range(len(budgets))]
-            axes.bar(at, means["value"][method][budgets], _WIDTH, color=colour, label=label)
-        bounds = means["lower_bound"][EACH][budgets]
-        axes.plot(at, bounds, "k_", markersize=9, label="its lower bound")
-        axes.set_xticks(range(len(budgets)), [name.replace(", ", "\n") for name in budgets])
-        axes.set_title(str(data), fontsize=9)
-        axes.set_ylabel("mean exact worst case")
-        axes.grid(axis="y", alpha=0.3)
-    legend_below(figure)
-    return figure
+    parts = rows.assign(budget=_budget(rows)).groupby("data", sort=False)
+    return panels(PAGE, parts, _bars_of_data, height=3.4)
+
+
+def _bars_of_data(axes: Axes, data: str, rows: pd.DataFrame) -> str:
+    means = rows.groupby(["method", "budget"], sort=False)[["value", "lower_bound"]].mean()
+    budgets = list(dict.fromkeys(rows["budget"]))
+    for place, (method, (label, colour)) in enumerate(_BARS.items()):
+        at = [k + (place - 1.5) * _WIDTH for k in range(len(budgets))]
+        axes.bar(at, means["value"][method][budgets], _WIDTH, color=colour, label=label)
+    axes.plot(at, means["lower_bound"][EACH][budgets], "k_", markersize=9, label="its lower bound")
+    axes.set_xticks(range(len(budgets)), [name.replace(", ", "\n") for name in budgets])
+    axes.set_ylabel("mean exact worst case")
+    axes.grid(axis="y", alpha=0.3)
+    return data
 
 
 def accuracy(rows: pd.DataFrame) -> dict[str, Any]:
@@ -144,24 +133,18 @@ def accuracy(rows: pd.DataFrame) -> dict[str, Any]:
         "lines": _scores(rows),
         "parts": [(*at, _scores(part)) for at, part in parts],
         "verdicts": [
-            (method, other, *(_differences(rows, other, c)[method] for c in _SCORES))
+            (method, other, _scores(rows, other).loc[method])
             for method in TRUE
             for other in (REFERENCE, PAPER_SVC)
         ],
     }
 
 
-_SCORES = ("accuracy", "attacked")
-
-
-def _differences(rows: pd.DataFrame, other: str, score: str) -> Any:
-    return paired(rows, ["data", "n_rows", "seed"], score, other).to_dict("index")
-
-
-def _scores(rows: pd.DataFrame) -> pd.DataFrame:
+def _scores(rows: pd.DataFrame, other: str = REFERENCE) -> pd.DataFrame:
     lines = rows.groupby("method", sort=False).agg({"seconds": "median", "proved": "mean"})
-    for score in _SCORES:
-        lines[score] = lines.index.map(_differences(rows, REFERENCE, score))
+    for score in ("accuracy", "attacked"):
+        differences = paired(rows, ["data", "n_rows", "seed"], score, other)
+        lines[score] = lines.index.map(differences.to_dict("index"))
     return lines
 
 
@@ -172,20 +155,17 @@ def reach(rows: pd.DataFrame) -> dict[str, Any]:
     rows = rows.set_index([*keys, "data", "seed"])
     highs = rows[rows["method"] == HIGHS].add_prefix("highs_")
     pairs = rows[rows["method"] == OURS].join(highs)
-    lines = (
-        pairs.assign(ratio=pairs["highs_seconds"] / pairs["seconds"])
-        .groupby(keys)
-        .agg(
-            draws=("exact", "size"),
-            exact=("exact", "mean"),
-            median=("seconds", "median"),
-            worst=("seconds", "max"),
-            nodes=("nodes", "median"),
-            most=("nodes", "max"),
-            highs_exact=("highs_exact", "mean"),
-            highs_median=("highs_seconds", "median"),
-            ratio=("ratio", "median"),
-        )
+    pairs["ratio"] = pairs["highs_seconds"] / pairs["seconds"]
+    lines = pairs.groupby(keys).agg(
+        draws=("exact", "size"),
+        exact=("exact", "mean"),
+        median=("seconds", "median"),
+        worst=("seconds", "max"),
+        nodes=("nodes", "median"),
+        most=("nodes", "max"),
+        highs_exact=("highs_exact", "mean"),
+        highs_median=("highs_seconds", "median"),
+        ratio=("ratio", "median"),
     )
     both = pairs[pairs["exact"] & pairs["highs_exact"]]
     largest = (both["value"] - both["highs_value"]).abs().max() if len(both) else 0.0

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import Any
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("pessimal", "report"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
+
+
+def templates(loader: BaseLoader, **options: Any) -> Environment:
+    """Return templates whose blocks leave no lines and whose names must all be given."""
+    return Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **options
+    )
+
+
+_TEMPLATES = templates(PackageLoader("pessimal", "report"), autoescape=True)
 
 
 def render(template: str, **values: object) -> str:

@@ -16,7 +16,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import candidates
-import solver_page
 import solvers
 from instances import VIEWS, Instance, instances
 from judging import (
@@ -66,11 +65,11 @@ def wrong_claim(*rows: Row) -> Any:
 
 def write_page(*rows: Row) -> str:
     measured = {"machine": "on a machine", "versions": [], "commands": []}
-    return solver_page.text(table_of(rows), [], measured)
+    return solvers.text(table_of(rows), [], measured)
 
 
 def store_rows(folder: Path, *rows: Row, version: str | None = None) -> None:
-    study = Study(solver_page.STUDY, tuple(map(configuration, rows)), candidates.run)
+    study = Study(solvers.STUDY, tuple(map(configuration, rows)), candidates.run)
     with Store(folder / STORE_NAME) as store:
         run = store.begin(
             study, version or measured_version(), command="a command", environment=MACHINE
@@ -118,7 +117,8 @@ def die(_: Configuration) -> list[dict[str, str]]:
 def test_a_dead_worker_gives_a_failed_row_and_the_next_run_solves_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = (Instance("grid", "cancer", 5, 5, 100, "optimistic", 0.0), OURS, 20.0)
+    instance = Instance("grid", "cancer", 5, 5, 100, "optimistic", 0.0)
+    task = {**asdict(instance), "solver": OURS, "limit": 20.0}
     with Store(tmp_path / STORE_NAME) as store:
         with monkeypatch.context() as patch:
             patch.setattr(candidates, "run", die)
@@ -135,9 +135,9 @@ def test_a_dead_worker_gives_a_failed_row_and_the_next_run_solves_it(
 def test_a_second_run_skips_what_is_stored_and_retries_failures(tmp_path: Path) -> None:
     options = solvers._parse(["--seeds", "100", "--solvers", "pessimal,highs"])
     everything = list(solvers.tasks(options, table_of([])))
-    (first, _, _), (second, _, _) = everything[:2]
-    failed = row("highs", 1.0, 0.1, on=second, status=FAILED)
-    store_rows(tmp_path, row(OURS, 1.0, 0.1, on=first), failed)
+    (first, second), own = everything[:2], {"objective": 0.1, "certified": 0.1}
+    solved, failed = {**first, **own, "status": PROVED}, {**second, **own, "status": FAILED}
+    store_rows(tmp_path, solved, failed)
     with Store(tmp_path / STORE_NAME) as store:
         left = list(solvers.tasks(options, solvers.stored_rows(store)))
     assert left == everything[1:]
@@ -147,7 +147,8 @@ def test_slow_solvers_have_their_own_limits_and_seeds() -> None:
     words = ["--seeds", "100,101", "--solver-limit", "scip=5", "--solver-seeds", "scip=1"]
     options = solvers._parse([*words, "--solvers", "cplex,scip"])
     asked = {
-        (task.seed, solver, limit) for task, solver, limit in solvers.tasks(options, table_of([]))
+        (task["seed"], task["solver"], task["limit"])
+        for task in solvers.tasks(options, table_of([]))
     }
     assert asked == {(100, "cplex", 60.0), (101, "cplex", 60.0), (100, "scip", 5.0)}
 
@@ -165,7 +166,7 @@ def test_rows_of_all_runs_count_and_the_later_of_two(tmp_path: Path) -> None:
 def test_rows_of_another_build_are_not_added_to(tmp_path: Path) -> None:
     store_rows(tmp_path, row(OURS, 1.0, 0.25), version="another")
     with Store(tmp_path / STORE_NAME) as store, pytest.raises(SystemExit, match="another build"):
-        solvers.run([(INSTANCE, OURS, 2.0)], store, 1, "a command")
+        solvers.run([configuration(row(OURS, 1.0, 0.25))], store, 1, "a command")
 
 
 def test_results_of_earlier_versions_are_refused_in_one_line(tmp_path: Path) -> None:

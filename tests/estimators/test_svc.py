@@ -19,7 +19,7 @@ from titanic import titanic
 from pessimal import Budget, TuningProblem, solve_optimistic, solve_pessimistic, worst_case
 from pessimal.errors import InvalidInputError
 from pessimal.estimators import OptimisticSVC, PessimisticSVC, base
-from pessimal.estimators.svc import progress_lines
+from pessimal.estimators.split_classifier import progress_lines
 from pessimal.limits import Progress
 from pessimal.problem import Matrix, Vector
 from pessimal.solution import Status
@@ -418,7 +418,7 @@ class TestErrors:
 def test_progress_goes_to_standard_error_when_asked_for(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pessimal.estimators.svc.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("pessimal.estimators.split_classifier.SECONDS_BETWEEN_LINES", 0.0)
     X, y = overlapping()
     PessimisticSVC(random_state=0).fit(X, y)
     assert capfd.readouterr().err == ""
@@ -429,7 +429,7 @@ def test_progress_goes_to_standard_error_when_asked_for(
 def test_progress_without_a_box_to_show_says_so(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pessimal.estimators.svc.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("pessimal.estimators.split_classifier.SECONDS_BETWEEN_LINES", 0.0)
     progress_lines("SVC")(Progress(incumbent=np.inf, bound=0.25, nodes=3, seconds=2.0))
     said = capfd.readouterr().err
     assert said == "SVC: no limits judged yet, bound 0.250000, 3 nodes, 2 s\n"

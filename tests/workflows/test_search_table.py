@@ -33,7 +33,7 @@ from pessimal.workflows import (
 )
 from pessimal.workflows import audit as audit_workflow
 from pessimal.workflows.models import MODELS
-from pessimal.workflows.tune import CTRL_C_NOTE
+from pessimal.workflows.table_tuning import CTRL_C_NOTE
 
 HOUR = 3600.0
 

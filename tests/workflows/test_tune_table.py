@@ -15,13 +15,14 @@ from pessimal import audit, worst_case
 from pessimal.auditing.extremes import Extremes
 from pessimal.errors import InvalidInputError
 from pessimal.estimators.final import FINALS, mean
-from pessimal.estimators.svc import SplitClassifier
+from pessimal.estimators.split_classifier import SplitClassifier
 from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
 from pessimal.solution import Status
 from pessimal.tabular import Labelled, Source, read_source, with_labels
 from pessimal.workflows import Settings, TuningRun, audit_table, tune, tune_table, words
+from pessimal.workflows.table_tuning import CTRL_C_NOTE, SECONDS_AFTER_INTERRUPTION
 from pessimal.workflows.tune import View
 
 
@@ -121,7 +122,7 @@ def test_interrupting_the_audit_keeps_the_tuned_model(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tune, "audit", interrupted_once)
     run = tune_table(table(), Settings(test_size=0.95, time_limit=50.0))
     assert 0.0 < limits[0] <= 50.0  # what tuning left
-    assert limits[1:] == [tune.SECONDS_AFTER_INTERRUPTION]
+    assert limits[1:] == [SECONDS_AFTER_INTERRUPTION]
     assert run.model.guarantee
     assert run.stopped  # the first was; the second had time for everything
 
@@ -154,7 +155,7 @@ def test_ctrl_c_at_any_step_after_the_search_keeps_the_model_and_is_told(
     ended = run_command("tune", "cancer", "--view", "optimistic", "--test-size", 0.92, "--out", out)
     assert pressed
     assert ended.code == 3
-    assert tune.CTRL_C_NOTE in " ".join(ended.out.split())
+    assert CTRL_C_NOTE in " ".join(ended.out.split())
     assert f"written to {out}" in ended.out.replace("\n", "")
     assert out.exists()
 

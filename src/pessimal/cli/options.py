@@ -63,12 +63,6 @@ ClassWeight: TypeAlias = Annotated[
     ),
 ]
 Model: TypeAlias = Literal["logistic", "linear-svc", "ridge", "forest", "boosting", "svc-box"]
-Epsilon: TypeAlias = Annotated[
-    float,
-    tolerance(
-        "A model trains well when its loss is at most (1 + epsilon) times the least, plus delta."
-    ),
-]
 Delta: TypeAlias = Annotated[
     float,
     tolerance(

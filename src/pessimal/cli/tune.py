@@ -272,7 +272,7 @@ def _content(run: TuningRun) -> dict[str, Any]:
 
 
 def _search_content(run: SearchRun) -> dict[str, Any]:
-    from pessimal.workflows.search import facts
+    from pessimal.workflows.search_run import facts
 
     model = run.model
     features = zip(model.encoder.feature_names, model.coef, strict=True) if model else ()

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pessimal.errors import InvalidInputError
 from pessimal.limits import TimeLimit
 from pessimal.model_selection.search import LOSS_OF, PessimisticSearchCV
-from pessimal.near_optimal.base import near_optimal_set
+from pessimal.near_optimal.kinds import near_optimal_set
 from pessimal.problem import Vector
 from pessimal.tolerances import OPTIMAL_GAP
 
@@ -43,16 +43,7 @@ def draw(results: dict[str, Any], metric: str, chosen: int, axes: Axes | None = 
     )
     bound = results["mean_worst_bound"]
     bounded = np.isfinite(bound) & (found - bound > OPTIMAL_GAP * np.maximum(1.0, np.abs(found)))
-    if bounded.any():
-        axes.vlines(
-            usual[bounded],
-            bound[bounded],
-            found[bounded],
-            color=VERMILION,
-            linewidth=3.0,
-            alpha=0.4,
-            label="not ruled out",
-        )
+    _not_ruled_out(axes, usual[bounded], bound[bounded], found[bounded], alpha=0.4)
     winner = int(np.nanargmax(usual))
     _mark(axes, usual, found, winner, chosen)
     axes.set_xlabel(f"test score ({metric})" if metric != "score" else "test score")
@@ -188,16 +179,7 @@ def plot_disagreement(
     least, most = scores.min(axis=0), scores.max(axis=0)
     axes, place = _axes(ax), np.arange(len(order))
     bounded = np.isfinite(low) & np.isfinite(high)
-    if bounded.any():
-        axes.vlines(
-            place[bounded],
-            low[bounded],
-            high[bounded],
-            color=VERMILION,
-            linewidth=3.0,
-            alpha=0.3,
-            label="not ruled out",
-        )
+    _not_ruled_out(axes, place[bounded], low[bounded], high[bounded], alpha=0.3)
     differ = np.zeros(len(place), np.bool_)
     if is_classifier(estimator):
         edge = 0.5 if hasattr(models[0], "predict_proba") else 0.0
@@ -215,6 +197,12 @@ def plot_disagreement(
 
 def _axes(given: Axes | None) -> Axes:
     return given or Figure(figsize=(6.4, 4.8), layout="constrained").subplots()
+
+
+def _not_ruled_out(axes: Axes, x: Any, low: Any, high: Any, alpha: float) -> None:
+    if len(x):
+        color, label = VERMILION, "not ruled out"
+        axes.vlines(x, low, high, color=color, linewidth=3.0, alpha=alpha, label=label)
 
 
 def _mark(axes: Axes, x: Any, y: Any, winner: int, chosen: int) -> None:

@@ -15,7 +15,8 @@ from sklearn.base import clone, is_classifier
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import Loss, Step, find_loss
-from pessimal.near_optimal.base import Extreme, NearOptimalSet, kind_of
+from pessimal.near_optimal.base import Extreme, NearOptimalSet
+from pessimal.near_optimal.kinds import kind_of
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.retrained.judging import losses, own_loss, require_known
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet

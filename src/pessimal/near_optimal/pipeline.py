@@ -15,7 +15,8 @@ from sklearn.pipeline import Pipeline
 
 from pessimal.limits import Deadline, TimeLimit
 from pessimal.losses import Loss
-from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange, near_optimal_set
+from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange
+from pessimal.near_optimal.kinds import near_optimal_set
 from pessimal.near_optimal.prediction import Kind, PredictionRange
 from pessimal.problem import Budget
 

@@ -18,7 +18,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pessimal.atomic import write_text
+from pessimal.atomic import write_bytes, write_text
 from pessimal.markup import render
 from pessimal.report.answer import Answer
 from pessimal.report.frames import numeric_columns, table_text
@@ -27,7 +27,8 @@ from pessimal.report.frames import numeric_columns, table_text
 # table.
 _NARROW_INCHES, _NARROW_COLUMNS = 6.0, 8
 
-_NO_DATE: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "png": {"Software": None}}
+FileKind: TypeAlias = Literal["svg", "png"]
+_NO_DATE: dict[FileKind, dict[str, str | None]] = {"svg": {"Date": None}, "png": {"Software": None}}
 _DPI = 110
 
 
@@ -111,7 +112,13 @@ def _shown(part: Table | Plot) -> dict[str, object]:
     return {"caption": part.caption, "wide": wide, "picture": picture}
 
 
-def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
+def write_figure(path: Path, figure: Figure) -> None:
+    """Write a figure as SVG and as PNG; the path has no suffix."""
+    for kind in _NO_DATE:
+        write_bytes(path.with_name(f"{path.name}.{kind}"), figure_bytes(figure, kind))
+
+
+def figure_bytes(figure: Figure, kind: FileKind) -> bytes:
     """Return a figure as a file, without the date and the names matplotlib draws by lot."""
     buffer = BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "pessimal"}), warnings.catch_warnings():

@@ -17,7 +17,7 @@ from pessimal.report.directions import directions
 from pessimal.report.page import Plot, Section, Table, render_in_notebook, write_page
 from pessimal.report.tuning import comparison
 from pessimal.workflows import SearchRun, search_words
-from pessimal.workflows.search import facts
+from pessimal.workflows.search_run import facts
 
 STANDARDISED = "Coefficients are those of standardised columns: per standard deviation."
 

@@ -5,20 +5,13 @@ every float keeps its exact value; the time they took stands apart, for rows mus
 Each run also writes down which configurations it was asked for: what is read back is what the last
 run declared, in the order declared, whatever else the file holds from other versions or settings.
 The file calls a configuration a cell, as it always did.
-
-It is an SQLite file, recognised before it is opened, created whole, never half. The rollback
-journal is SQLite's default and stays: a process killed in mid-write leaves a journal that the next
-opening rolls back, and unlike a write-ahead log it needs no memory shared between processes, which
-disks on a network do not offer. One commit a configuration is too few to gain from more speed.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,42 +19,12 @@ from typing import Any
 
 import pandas as pd
 
-from pessimal.errors import InvalidInputError, StorageError, shortened
+from pessimal.errors import InvalidInputError, shortened
+from pessimal.reproduction.store_file import damaged, open_file, transaction
 from pessimal.reproduction.study import Configuration, Row, Study, Value
 
 STORE_NAME = "studies.sqlite"
 """Name of the file in an output folder."""
-
-APPLICATION_ID = int.from_bytes(b"PESS", "big")
-SCHEMA_VERSION = 1
-
-_MAGIC = b"SQLite format 3\0"
-_SECONDS_FOR_A_LOCK = 60.0
-
-_COLUMNS = {
-    "runs": {"id", "study", "version", "cells", "command", "environment", "started", "elapsed"},
-    "cells": {"study", "version", "cell", "rows", "seconds"},
-}
-_SCHEMA = (
-    """CREATE TABLE runs (
-        id INTEGER PRIMARY KEY,
-        study TEXT NOT NULL,
-        version TEXT NOT NULL,
-        cells TEXT NOT NULL,        -- the declared configurations, a JSON list in order
-        command TEXT NOT NULL,
-        environment TEXT NOT NULL,  -- a JSON object
-        started TEXT NOT NULL,      -- UTC
-        elapsed REAL NOT NULL       -- seconds until the last configuration stored
-    )""",
-    """CREATE TABLE cells (
-        study TEXT NOT NULL,
-        version TEXT NOT NULL,
-        cell TEXT NOT NULL,         -- a configuration, canonical JSON
-        rows TEXT NOT NULL,         -- a JSON list
-        seconds REAL NOT NULL,
-        PRIMARY KEY (study, version, cell)
-    ) WITHOUT ROWID""",
-)
 
 
 @dataclass(frozen=True)
@@ -118,21 +81,7 @@ class Store:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
-        if create:
-            _create(self.path)
-        elif not self.path.is_file():
-            raise InvalidInputError(
-                f"there is no store of studies at {path}; pass the folder that `pessimal "
-                "reproduce` wrote to"
-            )
-        _recognise(self.path)
-        self._connection = _connect(self.path)
-        try:
-            self._check()
-            self._complete()
-        except BaseException:
-            self.close()
-            raise
+        self._connection = open_file(self.path, create=create)
 
     def __enter__(self) -> Store:
         return self
@@ -151,7 +100,7 @@ class Store:
         started = datetime.now(UTC).isoformat(timespec="seconds")
         declared = encode(list(_keyed(study.configurations).values()))
         values = (study.name, version, declared, command, _dump(dict(environment)), started)
-        with self._transaction():
+        with transaction(self._connection, self.path):
             cursor = self._connection.execute(
                 "INSERT INTO runs (study, version, cells, command, environment, started, elapsed) "
                 "VALUES (?, ?, ?, ?, ?, ?, 0)",
@@ -164,7 +113,7 @@ class Store:
         self, run: int, configuration: Configuration, rows: str, *, seconds: float, elapsed: float
     ) -> None:
         """Store the encoded rows of a configuration, all or none; what is stored stays as it is."""
-        with self._transaction():
+        with transaction(self._connection, self.path):
             self._connection.execute(
                 "INSERT OR IGNORE INTO cells (study, version, cell, rows, seconds) "
                 "SELECT study, version, ?, ?, ? FROM runs WHERE id = ?",
@@ -174,7 +123,7 @@ class Store:
 
     def discard(self, study: str, version: str, configurations: Iterable[Configuration]) -> None:
         """Forget the rows of some configurations, so that the next run computes them again."""
-        with self._transaction():
+        with transaction(self._connection, self.path):
             self._connection.executemany(
                 "DELETE FROM cells WHERE study = ? AND version = ? AND cell = ?",
                 [(study, version, canonical(configuration)) for configuration in configurations],
@@ -278,110 +227,13 @@ class Store:
         except (TypeError, ValueError, RecursionError):
             content = None
         if not fits(content):
-            raise self._damaged(f"it holds {shortened(text)} where {what} should be")
+            raise damaged(self.path, f"it holds {shortened(text)} where {what} should be")
         return content
 
     def _number(self, value: Any) -> float:
         if not isinstance(value, int | float) or not math.isfinite(value):
-            raise self._damaged(f"it holds {shortened(value)} where seconds should be")
+            raise damaged(self.path, f"it holds {shortened(value)} where seconds should be")
         return float(value)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All or nothing; a disk that is full or gone is told with what is safe."""
-        try:
-            with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
-                yield
-        except sqlite3.Error as error:
-            raise StorageError(
-                f"{self.path} cannot be written ({error}). What it already holds is safe: free "
-                "some space or check the disk, then run the same command again"
-            ) from error
-
-    def _check(self) -> None:
-        try:
-            with closing(self._connection.execute("PRAGMA quick_check(1)")) as found:
-                verdict = str(found.fetchone()[0])
-        except sqlite3.Error as error:
-            verdict = str(error)
-        if verdict != "ok":
-            raise self._damaged(verdict)
-
-    def _complete(self) -> None:
-        """Write the tables of a new file; require those of any other."""
-        version = self._schema_version()
-        if version > SCHEMA_VERSION:
-            raise InvalidInputError(
-                f"{self.path} was written by a newer version of pessimal (format {version}, known "
-                f"up to {SCHEMA_VERSION}); install that version, or pass another folder"
-            )
-        if version == SCHEMA_VERSION:
-            self._require_tables()
-            return
-        with self._transaction():
-            if self._schema_version() == SCHEMA_VERSION:  # another process was faster
-                return
-            for statement in _SCHEMA:
-                self._connection.execute(statement)
-            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def _require_tables(self) -> None:
-        for table, columns in _COLUMNS.items():
-            described = self._connection.execute(f"PRAGMA table_info({table})")
-            found = {name for (_, name, *_) in described}
-            if not columns <= found:
-                lacking = f"its table {table} lacks {', '.join(sorted(columns - found))}"
-                raise self._damaged(lacking if found else f"it has no table {table}")
-
-    def _schema_version(self) -> int:
-        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
-
-    def _damaged(self, reason: str) -> InvalidInputError:
-        return InvalidInputError(
-            f"{self.path} is damaged ({reason}) and was left as it is; put back a copy of it, or "
-            "move it away to begin anew"
-        )
-
-
-def _create(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    except OSError as error:
-        raise InvalidInputError(
-            f"no store can be made at {path} ({error.strerror}); pass a folder you may write to"
-        ) from error
-
-
-def _recognise(path: Path) -> None:
-    """Read the header without SQLite, which might roll back a journal of somebody else's file."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError as error:
-        raise InvalidInputError(
-            f"{path} cannot be read ({error.strerror}); check its rights"
-        ) from error
-    application_id = int.from_bytes(header[68:72], "big")
-    if header and (not header.startswith(_MAGIC) or application_id != APPLICATION_ID):
-        raise InvalidInputError(
-            f"{path} is not a store of studies and was left as it is; pass another folder, or move "
-            "the file away"
-        )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw",
-            uri=True,
-            timeout=_SECONDS_FOR_A_LOCK,
-            isolation_level=None,  # transactions are opened by hand
-        )
-    except sqlite3.Error as error:
-        raise InvalidInputError(f"{path} cannot be opened ({error}); check its rights") from error
 
 
 def canonical(configuration: Configuration) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 from pessimal.problem import Budget
 from pessimal.reproduction.candidates import baselines, candidates
 from pessimal.reproduction.instances import DATA_SETS, draw, evasion, tuning_problem
-from pessimal.reproduction.study import Configuration, Row, Study, of_factors
+from pessimal.reproduction.study import Configuration, Row, Study, full_factorial, of_factors
 
 SIZES = (5, 10, 15, 20)
 LIMITED_DATA_NODES = 100_000
@@ -115,15 +115,7 @@ def _attacked(
 ) -> tuple[Configuration, ...]:
     """Return all combinations of instances, radii of the validation rows and ε."""
     epsilons = EPSILONS_QUICK if quick else EPSILONS
-    return tuple(
-        {
-            "data": data,
-            "n_train": size,
-            "n_val": size,
-            "seed": seed,
-            "rho_val": rho,
-            "epsilon": epsilon,
-            "node_limit": NODE_LIMIT_QUICK if quick else NODE_LIMIT,
-        }
-        for data, seed, rho, epsilon in product(DATA_SETS, seeds, rhos, epsilons)
-    )
+    sizes = {"n_train": [size], "n_val": [size]}
+    node_limit = NODE_LIMIT_QUICK if quick else NODE_LIMIT
+    factors = {"data": DATA_SETS, **sizes, "seed": seeds, "rho_val": rhos, "epsilon": epsilons}
+    return full_factorial({**factors, "node_limit": [node_limit]})

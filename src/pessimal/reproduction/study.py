@@ -8,9 +8,10 @@ benchmarks, which measure time, set that aside, and name the machine in their ve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import product
 
 from pessimal.environment import code_version
 
@@ -41,6 +42,11 @@ class Study:
     configurations: tuple[Configuration, ...]
     run: Callable[[Configuration], Sequence[Row]]
     version: Callable[[], str] = code_version
+
+
+def full_factorial(factors: Mapping[str, Iterable[Value]]) -> tuple[Configuration, ...]:
+    """Return every combination of the values of factors, those of the last changing fastest."""
+    return tuple(dict(zip(factors, values, strict=True)) for values in product(*factors.values()))
 
 
 def of_factors(function: Callable[..., Sequence[Row]]) -> Callable[[Configuration], Sequence[Row]]:

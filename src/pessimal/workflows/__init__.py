@@ -2,8 +2,10 @@
 
 from pessimal.workflows.audit import audit_table
 from pessimal.workflows.model import TunedModel, read_model, write_model
-from pessimal.workflows.search import Candidate, SearchRun, SearchSettings, search_table
-from pessimal.workflows.tune import Comparison, Settings, TuningRun, tune_table
+from pessimal.workflows.search import search_table
+from pessimal.workflows.search_run import Candidate, SearchRun, SearchSettings
+from pessimal.workflows.table_tuning import Comparison
+from pessimal.workflows.tune import Settings, TuningRun, tune_table
 
 __all__ = [
     "Candidate",

@@ -6,7 +6,7 @@ import math
 
 from pessimal.auditing.text import rounded
 from pessimal.labels import spoken
-from pessimal.workflows.search import INTERRUPTED, Candidate, SearchRun
+from pessimal.workflows.search_run import INTERRUPTED, Candidate, SearchRun
 from pessimal.workflows.words import MOST_FEATURES, Rows
 
 NOT_SAVED = (

@@ -15,9 +15,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
 from pessimal.estimators import OptimisticSVC, PessimisticSVC
@@ -30,64 +27,24 @@ from pessimal.problem import Vector
 from pessimal.solution import Status, TuningSolution
 from pessimal.solve import Inner
 from pessimal.solvers.minimax.groups import GroupsSpec
-from pessimal.tabular import (
-    CompleteRows,
-    Labelled,
-    Missing,
-    Text,
-    complete_rows,
-    draw_rows,
-    make_column_encoder,
-    require_both_classes,
-)
+from pessimal.tabular import CompleteRows, Labelled
 from pessimal.workflows.enclosures import MOST_FEATURES, enclosing_seconds
 from pessimal.workflows.model import Fact, TunedModel
 from pessimal.workflows.ordinary import Ordinary, tuned_ordinarily
 from pessimal.workflows.overrun import overrun_notes
+from pessimal.workflows.table_tuning import (
+    CTRL_C_NOTE,
+    TUNING_SHARE,
+    Comparison,
+    TableSettings,
+    audit_in_time,
+    compare,
+    hold_out,
+)
 
 View: TypeAlias = Literal["pessimistic", "optimistic"]
 
 _STOPPED = (Status.TIME_LIMIT, Status.NODE_LIMIT, Status.INTERRUPTED)
-
-TUNING_SHARE = 2.0 / 3.0
-"""Most of the time that tuning may take; the guarantee needs the rest."""
-
-SECONDS_AFTER_INTERRUPTION = 5.0
-"""Whoever presses Ctrl-C waits no longer than this for the audit of what was found."""
-
-CTRL_C_NOTE = "Ctrl-C came before the end: what it cut short is kept as far as it went."
-
-
-@dataclass(frozen=True)
-class TableSettings:
-    """What every way to tune on a table has to know.
-
-    Attributes
-    ----------
-    test_size : float
-        Share of the rows to hold out; 0 for none.
-    missing : {"drop", "fill"}
-        Leave rows with missing cells out, or fill in the median (text: the most frequent category).
-    text : {"refuse", "one-hot"}
-        Refuse text columns, or make one feature of every category.
-    time_limit : float
-        Seconds for tuning and audit together. Tuning has two thirds of them at most, the audit
-        what is left.
-    seed : int
-        Draws the held-out and the validation rows.
-    curve : bool
-        Whether to audit at several ε, for a picture.
-    verbose : bool
-        Whether to write to standard error how far tuning is.
-    """
-
-    test_size: float = 0.25
-    missing: Missing = "drop"
-    text: Text = "refuse"
-    time_limit: float = 60.0
-    seed: int = 0
-    curve: bool = False
-    verbose: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,29 +67,6 @@ class Settings(TableSettings):
     groups: GroupsSpec = "each"
     epsilon: float = 0.2
     delta: float = 0.0
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The tuned model and logistic regression on the rows neither has seen.
-
-    Attributes
-    ----------
-    n_rows : int
-    n_right, n_right_logistic : int
-        Rows classified as labelled.
-    n_only, n_only_logistic : int
-        Rows that one of them has right and the other has not.
-    n_majority : int
-        Rows of the class that most rows to tune on have.
-    """
-
-    n_rows: int
-    n_right: int
-    n_right_logistic: int
-    n_only: int
-    n_only_logistic: int
-    n_majority: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +153,7 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
 
 def _tune(table: Labelled, settings: Settings) -> TuningRun:
     deadline = Deadline.after(settings.time_limit)
-    kept, held = draw_rows(table, settings.test_size, settings.seed)
-    encoder = make_column_encoder(table.columns.iloc[kept], settings.missing, settings.text)
-    tuning = complete_rows(table, kept, encoder, "tune on")
-    testing = complete_rows(table, held, encoder, "compare on")
-    require_both_classes(table, tuning, "tune on")
+    encoder, tuning, testing = hold_out(table, settings)
     estimator, shortened = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
     ordinary = None
     if settings.view == "pessimistic":
@@ -305,12 +235,7 @@ def _audit(
             verbose=settings.verbose,
         )
 
-    if estimator.result_.status is Status.INTERRUPTED:
-        return within(min(time_left, SECONDS_AFTER_INTERRUPTION))
-    try:
-        return within(time_left)
-    except KeyboardInterrupt:
-        return replace(within(SECONDS_AFTER_INTERRUPTION), stopped=True)
+    return audit_in_time(within, time_left, estimator.result_.status is Status.INTERRUPTED)
 
 
 def _enclosure(estimator: Any, deadline: Deadline) -> BoxEnclosure | None:
@@ -355,18 +280,3 @@ def _facts(settings: Settings, solution: TuningSolution, report: AuditReport) ->
         "ambiguous_rows": int(report.ambiguous.sum()),
         "ambiguous_rows_bound": int((report.ambiguous | report.undecided).sum()),
     }
-
-
-def compare(estimator: Any, tuning: CompleteRows, testing: CompleteRows) -> Comparison:
-    """Count what a fitted model, logistic regression and the majority get right on other rows."""
-    logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(tuning.X, tuning.y)
-    ours = estimator.predict(testing.X) == testing.y
-    theirs = logistic.predict(testing.X) == testing.y
-    return Comparison(
-        n_rows=len(testing.y),
-        n_right=int(ours.sum()),
-        n_right_logistic=int(theirs.sum()),
-        n_only=int((ours & ~theirs).sum()),
-        n_only_logistic=int((theirs & ~ours).sum()),
-        n_majority=int(np.sum(testing.y == (1.0 if tuning.y.mean() > 0.0 else -1.0))),
-    )

@@ -7,7 +7,8 @@ from pessimal.auditing.text import bounds_errors, rounded
 from pessimal.labels import spoken
 from pessimal.solution import Status
 from pessimal.tolerances import OPTIMAL_GAP
-from pessimal.workflows.tune import Comparison, TuningRun
+from pessimal.workflows.table_tuning import Comparison
+from pessimal.workflows.tune import TuningRun
 
 Rows = list[tuple[str, ...]]
 

@@ -15,10 +15,10 @@ from sklearn.svm import LinearSVC
 
 from pessimal import near_optimal_set
 from pessimal.losses import Logistic, SquaredHinge
+from pessimal.near_optimal.smooth.ellipsoids import inside
 from pessimal.near_optimal.smooth.judged import count_above
 from pessimal.near_optimal.smooth.objective import MeanLoss
 from pessimal.near_optimal.smooth.quadratic import Quadratic
-from pessimal.near_optimal.smooth.ranges import inside
 from pessimal.near_optimal.smooth.relaxation import Moments, envelope
 from pessimal.near_optimal.smooth.rows import Block
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet

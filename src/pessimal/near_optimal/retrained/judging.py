@@ -118,3 +118,15 @@ def _by_class(model: Any, X: Any) -> Matrix:
     """Return one score per class; for two, half the score each, so that they differ by it."""
     scores = np.array(model.decision_function(X), np.float64)
     return np.column_stack([-0.5 * scores, 0.5 * scores]) if scores.ndim == 1 else scores
+
+
+def constant_loss(loss: Loss, y: Any, weight: Vector) -> float:
+    """Return the mean loss of the best constant, or of half a chance for scores."""
+    if isinstance(loss, Squared):
+        mean = np.average(y, weights=weight)
+        return float(np.average(np.square(y - mean), weights=weight))
+    _, which = np.unique(y, return_inverse=True)
+    shares = np.bincount(which, weights=weight) / weight.sum()
+    if isinstance(loss, Logistic):
+        return float(-(shares[shares > 0.0] * np.log(shares[shares > 0.0])).sum())
+    return float(1.0 - shares.max()) if isinstance(loss, ZeroOne) else 1.0

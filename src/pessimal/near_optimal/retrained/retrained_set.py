@@ -24,11 +24,17 @@ from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import LearntByHeartWarning
 from pessimal.limits import NEVER, Deadline, TimeLimit
-from pessimal.losses import Logistic, Loss, Squared, Step, ZeroOne
+from pessimal.losses import Loss, Step
 from pessimal.near_optimal.base import Extreme, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.prediction import Kind, PredictionRange, require_kind
 from pessimal.near_optimal.retrained.ascent import LARGEST_SHARE, Allowance, Ascent, Fit
-from pessimal.near_optimal.retrained.judging import losses, own_loss, predictions, require_known
+from pessimal.near_optimal.retrained.judging import (
+    constant_loss,
+    losses,
+    own_loss,
+    predictions,
+    require_known,
+)
 from pessimal.near_optimal.retrained.pushing import Push
 from pessimal.near_optimal.retrained.refitting import Duration, Extra, Refitting
 from pessimal.problem import Budget, Vector
@@ -151,7 +157,7 @@ class RetrainedSet(NearOptimalSet):
     def memorises(self) -> bool:
         """Whether the estimator learns rows by heart: it fits labels that mean nothing."""
         refit, rng = self.refitting, np.random.default_rng(0)
-        guess = self._guess()
+        guess = constant_loss(self.loss, refit.y, refit.weight)
         if self.trained.value <= ROUNDING * guess:
             return True
         permuted = rng.permutation(refit.y)
@@ -373,18 +379,6 @@ class RetrainedSet(NearOptimalSet):
     @staticmethod
     def _mean(model: Any, X: Any, y: Any, loss: Loss, weight: Vector | None = None) -> float:
         return float(np.average(losses(model, X, y, loss), weights=weight))
-
-    def _guess(self) -> float:
-        """Return the training loss of the best constant, or of half a chance for scores."""
-        y, weight = self.refitting.y, self.refitting.weight
-        if isinstance(self.loss, Squared):
-            mean = np.average(y, weights=weight)
-            return float(np.average(np.square(y - mean), weights=weight))
-        _, which = np.unique(y, return_inverse=True)
-        shares = np.bincount(which, weights=weight) / weight.sum()
-        if isinstance(self.loss, Logistic):
-            return float(-(shares[shares > 0.0] * np.log(shares[shares > 0.0])).sum())
-        return float(1.0 - shares.max()) if isinstance(self.loss, ZeroOne) else 1.0
 
     def _labels(self, y: Any) -> Any:
         y = np.asarray(y)

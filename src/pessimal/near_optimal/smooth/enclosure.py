@@ -14,18 +14,17 @@ from scipy.linalg import cholesky, solve_triangular
 
 from pessimal.limits import Deadline
 from pessimal.losses import Squared
-from pessimal.near_optimal.smooth.members import useless
-from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
-from pessimal.near_optimal.smooth.ranges import (
+from pessimal.near_optimal.smooth.ellipsoids import (
     Ellipsoids,
-    Supports,
-    exact,
     guessed,
     largest_curvature,
     narrowed,
 )
+from pessimal.near_optimal.smooth.members import useless
+from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
 from pessimal.near_optimal.smooth.relaxation import Envelope, envelope
 from pessimal.near_optimal.smooth.rows import HeldRows, Rows
+from pessimal.near_optimal.smooth.supports import Supports, exact
 from pessimal.near_optimal.smooth.training import Training, unpenalised
 
 EXACT_WORK = 5e9

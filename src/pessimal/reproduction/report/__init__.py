@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from pessimal.atomic import write_bytes, write_text
+from pessimal.atomic import write_text
 from pessimal.errors import InvalidInputError, StorageError
 from pessimal.report.frames import flat, markdown_table
-from pessimal.report.page import Plot, Section, Table, figure_bytes, write_page
+from pessimal.report.page import Plot, Section, Table, write_figure, write_page
 from pessimal.reproduction.report import limited_data, perturbed, quality, selection, transfer
 from pessimal.reproduction.store import STORE_NAME, Store, Summary
 
@@ -183,9 +183,7 @@ def _write_parts(folder: Path, study: str, section: Section) -> None:
             _write_csv(path, part.frame)
             write_text(path.with_suffix(".md"), markdown_table(part.frame))
         else:
-            path, figure = _place(folder, "figures", study, part.name), part.draw()
-            write_bytes(path.with_suffix(".svg"), figure_bytes(figure, "svg"))
-            write_bytes(path.with_suffix(".png"), figure_bytes(figure, "png"))
+            write_figure(_place(folder, "figures", study, part.name), part.draw())
 
 
 def _write_csv(path: Path, frame: pd.DataFrame) -> None:

@@ -52,7 +52,7 @@ def _curves(
     bars: str,
     gap: float = 0.0,
 ) -> None:
-    """Draw mean accuracies, a line a reading; a gap lets bars side by side be told apart."""
+    """Draw mean accuracies, one line per reading; a gap lets bars side by side be told apart."""
     for shift, (reading, (color, style)) in enumerate(zip(readings, _STYLES, strict=True)):
         found = reading.rows(rows).groupby(varied)["test_accuracy"].agg(["mean", bars])
         place = found.index.to_numpy() + gap * (shift - 1)
