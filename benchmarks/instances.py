@@ -18,10 +18,11 @@ VIEWS = (("optimistic", 0.0), ("pessimistic", 0.0), ("pessimistic", 0.2))
 
 SUITES = {
     "grid": (tuple(product((5, 10, 15, 20), repeat=2)), DATA_SETS),
-    "large": (((30, 30), (50, 50), (100, 100)), DATA_SETS),
+    "large": (((30, 30), (40, 40), (60, 60), (100, 100)), DATA_SETS),
     "wide": (((50, 50),), ("synthetic-20", "synthetic-50", "synthetic-100")),
+    "both": (((100, 100),), ("synthetic-30",)),
 }
-"""Sizes of T and V, and data: the paper's sizes, more rows, more features."""
+"""Sizes of T and V, and data: the paper's sizes, more rows, more features, more of both."""
 
 INFORMATIVE = 5
 """Features of the synthetic data whose mean depends on the class, by ±½."""

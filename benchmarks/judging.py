@@ -108,6 +108,7 @@ def summarise(judged: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     proved = judged["status"] == PROVED
     used = judged["seconds"].fillna(judged["limit"])
     fit = judged.assign(right=proved & ~judged["wrong"], unproved=~proved, used=used)
+    fit["left"] = (1.0 - judged["bound"] / judged["objective"]).where(~proved)
     allowed = fit[fit["status"] != TOO_LARGE].groupby(by, observed=True)
     summary = allowed.agg(
         fit=("key", "size"),
@@ -116,6 +117,7 @@ def summarise(judged: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         median=("used", "median"),
         worst=("used", "max"),
         unproved=("unproved", "mean"),
+        left=("left", "median"),
     )
     medians = comparable(judged).groupby(by, observed=True)[["theirs", "own", "ratio"]].median()
     medians["of_medians"] = medians["theirs"] / medians["own"]

@@ -49,8 +49,9 @@ LOSSES_LISTED = 15
 
 _SUITES = {
     "grid": "The paper's sizes: |T| and |V| from 5 to 20",
-    "large": "More rows: |T| = |V| = 30, 50, 100",
+    "large": "More rows: |T| = |V| = 30, 40, 60, 100",
     "wide": "More features: 20, 50, 100, with |T| = |V| = 50",
+    "both": "30 features, with |T| = |V| = 100",
 }
 
 
