@@ -3,33 +3,14 @@ from pessimal.lp.simplex cimport Simplex
 from pessimal.lp.watch cimport Watch
 from pessimal.solvers.search.budget cimport BudgetCondition
 from pessimal.solvers.search.complementarities cimport Complementarities
+from pessimal.solvers.search.conflicts cimport ConflictFinder
 from pessimal.solvers.search.heuristic cimport Incumbent
 from pessimal.solvers.search.node cimport Node, OpenNodes
-from pessimal.solvers.search.pseudo_costs cimport PseudoCosts
+from pessimal.solvers.search.strong_branching cimport StrongBranching
 
 cdef int INFEASIBLE, CUT_OFF, STALLED
-cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS, STRONG_BRANCHING_STEPS, FIXED_BETWEEN_CHECKS
-cdef double INF, AT_BREAKPOINT, NARROWEST, CUTOFF, PIVOT, REDUCED_COST
-
-
-cdef class ConflictFinder:
-    cdef Complementarities pairs
-    cdef readonly Simplex trial
-    cdef Py_ssize_t n
-    cdef Py_ssize_t[::1] pair, side, order, low_by, high_by, members, estimated
-    cdef double[::1] bound
-
-    cdef void add(self, Py_ssize_t pair, Py_ssize_t side, double bound, bint estimated) noexcept
-    @cython.locals(k=Py_ssize_t)
-    cdef void sort(self) noexcept
-    @cython.locals(c=Py_ssize_t, k=Py_ssize_t, status=int)
-    cdef Py_ssize_t find(self, Node node) noexcept
-    @cython.locals(count=Py_ssize_t, k=Py_ssize_t, a=double)
-    cdef Py_ssize_t farkas(self) noexcept
-    @cython.locals(k=Py_ssize_t)
-    cdef Py_ssize_t insert(self, Py_ssize_t member, Py_ssize_t count) noexcept
-    @cython.locals(c=Py_ssize_t)
-    cdef Py_ssize_t write_children(self, Node node, Py_ssize_t count) noexcept
+cdef Py_ssize_t BELOW, ABOVE, NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS, FIXED_BETWEEN_CHECKS
+cdef double INF, AT_BREAKPOINT, NARROWEST, CUTOFF, REDUCED_COST
 
 
 cdef class Tree:
@@ -47,8 +28,8 @@ cdef class Tree:
     cdef OpenNodes open
     cdef Node node
     cdef ConflictFinder conflicts
-    cdef PseudoCosts pseudo_costs
-    cdef Simplex root, trial_primal, trial_dual
+    cdef StrongBranching strong
+    cdef Simplex root, trial_dual
     cdef Watch watch
 
     @cython.locals(root=Node)
@@ -64,13 +45,8 @@ cdef class Tree:
     cdef bint fix_by_one_step(self, Node node) noexcept
     @cython.locals(primal=Simplex, side=Py_ssize_t, estimated=bint, n_fixed=Py_ssize_t)
     cdef bint strong_branch(self, Node node) noexcept
-    @cython.locals(status=int, size=Py_ssize_t)
+    @cython.locals(status=int)
     cdef Py_ssize_t find_conflict(self, Node node) noexcept
-    @cython.locals(conflicts=ConflictFinder, found=bint, c=Py_ssize_t)
-    cdef bint bound_members(self, Node node, Py_ssize_t size) noexcept
-    cdef double first_bound(self, Node node, Py_ssize_t pair, Py_ssize_t side) noexcept
-    @cython.locals(trial=Simplex, status=int)
-    cdef double crossing_bound(self, Node node, Py_ssize_t pair, Py_ssize_t side) noexcept
     cdef bint branch_on_budget(self, Node node) noexcept
     @cython.locals(primal=Simplex, gap=double, low=double, high=double)
     cdef void narrow(self, Node node) noexcept

@@ -8,9 +8,9 @@ the breakpoint included, with D's left free. Together they cover everything. At 
 2. For every complementarity off its breakpoint, bound P after crossing it by strong branching, or
    estimate that bound by pseudo-costs. A bound at the cutoff: fix the complementarity for good.
    D is asked again on the way; once it is infeasible, the rest need no bounds.
-3. Look for a conflict among the others, those of large bounds. None: the multipliers found prove
+3. Look for a conflict among the others, one of large bounds. None: the multipliers found prove
    ``u``, the best point of this node, a new incumbent. Members that were only estimated are bounded
-   now, and the search for a conflict begins again.
+   on the way.
 4. A conflict of one: cross it and start again. Otherwise child ``r`` fixes the first ``r − 1``
    complementarities of the conflict and crosses the ``r``-th.
 
@@ -34,122 +34,20 @@ from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.solvers.search.budget import BudgetCondition
 from pessimal.solvers.search.complementarities import ABOVE, BELOW, Conditions
+from pessimal.solvers.search.conflicts import (
+    NO_CONFLICT,
+    NO_MULTIPLIERS,
+    UNKNOWN,
+    ConflictFinder,
+)
 from pessimal.solvers.search.heuristic import Incumbent
 from pessimal.solvers.search.node import Node, OpenNodes
-from pessimal.solvers.search.pseudo_costs import PseudoCosts
-from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, PIVOT, REDUCED_COST
+from pessimal.solvers.search.strong_branching import StrongBranching
+from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, REDUCED_COST
 
 INF = np.inf
-NO_CONFLICT, UNKNOWN, NO_MULTIPLIERS = -1, -2, -3  # what was found, when not a conflict's size
-STRONG_BRANCHING_STEPS = 20
 FIXED_BETWEEN_CHECKS = 4  # pairs fixed by strong branching before D is asked again
 NARROWEST = 1e-4  # a new bound is this far from P's point, so that a chord is loose or exact
-
-
-class ConflictFinder:
-    """Finds complementarities whose sides no multipliers can prove together.
-
-    Candidates are those that could be crossed, each with the bound of P on that branch, which may
-    be an estimate. Their implications are imposed one by one on a copy of D, the largest bound
-    first. When D turns infeasible its Farkas row names the bounds it leans on; at least one of the
-    candidates that imposed them must be crossed. The order makes this conflict the best one: any
-    other also holds a candidate whose bound is no larger than that of the last one imposed. A
-    candidate that has been fixed has an infinite bound and is left out.
-    """
-
-    def __init__(self, conditions: Conditions, watch: Watch) -> None:
-        self.pairs = conditions.pairs
-        self.trial = Simplex(conditions.dual, watch)
-        self.n = 0
-        self.pair = np.zeros(conditions.pairs.n_pairs, np.intp)
-        self.side = np.zeros(conditions.pairs.n_pairs, np.intp)
-        self.bound = np.zeros(conditions.pairs.n_pairs)
-        self.estimated = np.zeros(conditions.pairs.n_pairs, np.intp)
-        self.order = np.zeros(conditions.pairs.n_pairs, np.intp)
-        self.members = np.zeros(conditions.pairs.n_pairs, np.intp)  # places in `order`
-        self.low_by = np.zeros(self.trial.size, np.intp)  # who imposed a lower bound of D
-        self.high_by = np.zeros(self.trial.size, np.intp)
-
-    def add(self, pair: int, side: int, bound: float, estimated: bool) -> None:
-        """Add a candidate with the bound of P after crossing it, or an estimate of that."""
-        self.pair[self.n] = pair
-        self.side[self.n] = side
-        self.bound[self.n] = bound
-        self.estimated[self.n] = estimated
-        self.n += 1
-
-    def sort(self) -> None:
-        """Order the candidates by bound, largest first."""
-        for i in range(self.n):
-            k = i
-            while k > 0 and self.bound[self.order[k - 1]] < self.bound[i]:
-                self.order[k] = self.order[k - 1]
-                k -= 1
-            self.order[k] = i
-
-    def find(self, node: Node) -> int:
-        """Write a conflict into the node's list of children; return its size.
-
-        Or `NO_CONFLICT`, with multipliers that prove the node's ``u`` in `trial`, or `UNKNOWN`.
-        """
-        self.sort()
-        trial = self.trial
-        trial.copy_from(node.dual)
-        self.low_by[:] = -1
-        self.high_by[:] = -1
-        for place in range(self.n):
-            c = self.order[place]
-            if self.bound[c] == INF:
-                continue
-            self.pairs.bound_dual(trial, self.pair[c], self.side[c])
-            k = self.pairs.dual_row[self.pair[c], self.side[c]]
-            if self.pairs.dual_side[self.pair[c], self.side[c]] == ABOVE:
-                self.low_by[k] = place
-            else:
-                self.high_by[k] = place
-            if trial.low[k] > trial.high[k]:
-                count = self.insert(self.low_by[k], 0)
-                return self.write_children(node, self.insert(self.high_by[k], count))
-            status = trial.solve(INF)
-            if status == INFEASIBLE:
-                return self.write_children(node, self.farkas())
-            if status == STALLED:
-                return UNKNOWN
-        return NO_CONFLICT
-
-    def farkas(self) -> int:
-        """Collect the candidates on whose bounds D's infeasible row leans; return their number."""
-        trial = self.trial
-        k = trial.basic[trial.row]
-        count = self.insert(self.high_by[k] if trial.direction > 0 else self.low_by[k], 0)
-        for j in range(trial.q):
-            a = -trial.direction * trial.D[j, trial.row]
-            k = trial.nonbasic[j]
-            if a > PIVOT:
-                count = self.insert(self.high_by[k], count)
-            elif a < -PIVOT:
-                count = self.insert(self.low_by[k], count)
-        return count
-
-    def insert(self, member: int, count: int) -> int:
-        """Insert a member in its order, unless the bound was there before all candidates (−1)."""
-        if member < 0:
-            return count
-        k = count
-        while k > 0 and self.members[k - 1] > member:
-            self.members[k] = self.members[k - 1]
-            k -= 1
-        self.members[k] = member
-        return count + 1
-
-    def write_children(self, node: Node, count: int) -> int:
-        """Write pairs, sides and bounds of the members into the node's list."""
-        for i in range(count):
-            c = self.order[self.members[i]]
-            node.pair[i] = self.pair[c]
-            node.side[i] = self.side[c]
-            node.bound[i] = self.bound[c]
-        return count
 
 
 class Tree:
@@ -191,10 +89,9 @@ class Tree:
                 self.leave_open(self.root.objective)
                 return False
             # Not before: many a problem ends with the heuristic.
-            self.conflicts = ConflictFinder(self.conditions, self.watch)
-            self.trial_primal = Simplex(self.conditions.primal, self.watch)
+            self.strong = StrongBranching(self.conditions, self.incumbent, self.watch)
+            self.conflicts = ConflictFinder(self.conditions, self.strong, self.watch)
             self.trial_dual = Simplex(self.conditions.dual, self.watch)
-            self.pseudo_costs = PseudoCosts(self.pairs.n_pairs)
             self.node = root
             self.node.primal.copy_from(self.root)
         for _ in range(n_nodes):
@@ -303,7 +200,7 @@ class Tree:
             side = ABOVE if off > 0.0 else BELOW
             if self.pairs.implied(node.dual, pair, side):
                 continue
-            if self.first_bound(node, pair, side) == INF:
+            if self.strong.first_bound(node, pair, side) == INF:
                 node.fix(pair, side)
                 fixed = True
         return not fixed or node.dual.solve(INF) != INFEASIBLE
@@ -317,7 +214,7 @@ class Tree:
         self.conflicts.n = 0
         n_fixed = 0
         for pair in range(self.pairs.n_pairs):
-            if self.watch.stops(self.trial_primal.m * self.trial_primal.q):
+            if self.watch.stops(primal.m * primal.q):
                 return True
             off = primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair]
             if abs(off) <= AT_BREAKPOINT:
@@ -326,11 +223,11 @@ class Tree:
             if self.pairs.implied(node.dual, pair, side):
                 continue
             # With a budget, pieces are told apart by the sides that are fixed: estimates fix none.
-            estimated = self.budget is None and self.pseudo_costs.reliable(pair, side)
+            estimated = self.budget is None and self.strong.pseudo_costs.reliable(pair, side)
             if estimated:
-                bound = self.first_bound(node, pair, side)
+                bound = self.strong.first_bound(node, pair, side)
             else:
-                bound = self.crossing_bound(node, pair, side)
+                bound = self.strong.crossing_bound(node, pair, side)
             if bound == INF:
                 node.fix(pair, side)
                 n_fixed += 1
@@ -338,7 +235,7 @@ class Tree:
                     return False
                 continue
             if estimated:
-                growth = self.pseudo_costs.estimate(pair, side, abs(off))
+                growth = self.strong.pseudo_costs.estimate(pair, side, abs(off))
                 bound = max(bound, primal.objective + growth)
             self.conflicts.add(pair, side, bound, estimated)
         return True
@@ -348,56 +245,12 @@ class Tree:
 
         Return its size, or `NO_CONFLICT`, `UNKNOWN`, `NO_MULTIPLIERS` if D is infeasible as it is.
         """
-        while True:
-            status = node.dual.solve(INF)
-            if status == INFEASIBLE:
-                return NO_MULTIPLIERS
-            if status == STALLED or self.watch.over:
-                return UNKNOWN
-            size = self.conflicts.find(node)
-            if size <= 0 or not self.bound_members(node, size):
-                return size
-
-    def bound_members(self, node: Node, size: int) -> bool:
-        """Bound the members of a conflict that were estimated; return whether there were any."""
-        conflicts = self.conflicts
-        found = False
-        for i in range(size):
-            c = conflicts.order[conflicts.members[i]]
-            if conflicts.estimated[c]:
-                found = True
-                conflicts.estimated[c] = False
-                bound = self.crossing_bound(node, conflicts.pair[c], conflicts.side[c])
-                conflicts.bound[c] = bound
-                if bound == INF:
-                    node.fix(conflicts.pair[c], conflicts.side[c])
-        return found
-
-    def first_bound(self, node: Node, pair: int, side: int) -> float:
-        """Bound of P after one step to the other side of a pair; infinite from the cutoff on."""
-        k = self.pairs.row[pair]
-        at = self.pairs.breakpoint[pair]
-        low = node.primal.low[k] if side == ABOVE else at
-        high = at if side == ABOVE else node.primal.high[k]
-        if low > high:
-            return INF
-        bound = node.primal.bound_after(k, low, high)
-        return INF if bound >= self.incumbent.best - CUTOFF else bound
-
-    def crossing_bound(self, node: Node, pair: int, side: int) -> float:
-        """Bound of P after crossing a pair; infinite from the cutoff on."""
-        if self.first_bound(node, pair, side) == INF:
-            return INF
-        cutoff = self.incumbent.best - CUTOFF
-        trial = self.trial_primal
-        trial.copy_from(node.primal)
-        self.pairs.bound_primal(trial, pair, 1 - side)
-        # The objective is a bound at every step; ties are not worth settling for one.
-        status = trial.iterate(cutoff, STRONG_BRANCHING_STEPS, False)
-        bound = INF if status == INFEASIBLE or status == CUT_OFF else trial.objective
-        off = abs(node.primal.z[self.pairs.row[pair]] - self.pairs.breakpoint[pair])
-        self.pseudo_costs.record(pair, side, off, min(bound, cutoff) - node.primal.objective)
-        return bound
+        status = node.dual.solve(INF)
+        if status == INFEASIBLE:
+            return NO_MULTIPLIERS
+        if status == STALLED or self.watch.over:
+            return UNKNOWN
+        return self.conflicts.find(node)
 
     def branch_on_budget(self, node: Node) -> bool:
         """Sharpen the cuts (False: solve again) or branch where they are loosest (True)."""
