@@ -41,3 +41,18 @@ def test_time_may_run_out_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
             bounds.append(largest_hinge(models, 0.9 * largest, Deadline(1.0)))
     assert min(bounds) >= largest - 1e-6
     assert bounds[0] > largest + 1e-3
+
+
+@pytest.mark.parametrize("n_known", [0, 1, 10])
+def test_a_relaxed_set_is_larger_and_no_larger_for_its_members(n_known: int) -> None:
+    models = members(4, 14, Budget(0.2, 0.05))
+    directions = np.random.default_rng(5).normal(size=(10, 5))
+    ends = [models.least(direction) for direction in directions]
+    known = np.array([u for u, _ in ends[:n_known] if u is not None]).reshape(-1, 5)
+    relaxed = models.relaxed(known)
+    assert relaxed.n_columns < models.n_columns
+    for direction, (_, least) in zip(directions, ends, strict=True):
+        assert relaxed.least(direction)[1] <= least + 1e-8
+    for u in known:
+        cost = relaxed.restricted(np.vstack([np.eye(5), -np.eye(5)]), np.append(u, -u) + 1e-7)
+        assert cost.least(np.ones(5))[0] is not None

@@ -135,11 +135,17 @@ class BoxModels:
         if others is not None:
             margins = np.vstack([margins, others])
             at = np.append(at, np.full(len(others), breakpoint_))
-        self.program = _hinge_program(problem, box, margins, at)
+        weight = np.append(problem.train_weight, np.zeros(len(margins) - problem.n_train))
+        self.program = _hinge_program(box, margins, weight, at)
         self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
         self._known_limits: dict[float, tuple[Vector, Vector]] = {}
         self._unit = 1.0  # of the training loss in its row
         self._loading = SECONDS_PER_CELL * margins.size
+
+    @property
+    def n_columns(self) -> int:
+        """Of the program: u and hinges."""
+        return len(self.program.cost)
 
     @cached_property
     def _simplex(self) -> WarmProgram:
@@ -234,6 +240,27 @@ class BoxModels:
         part._simplex = WarmProgram(part.program)
         return part
 
+    def relaxed(self, members: Matrix) -> BoxModels:
+        """Return a set that holds this one, in fewer columns and rows, once training is limited.
+
+        A hinge is at least ``1 − margin`` and at least 0. Where all `members` are on the same side
+        of its breakpoint only that side counts, which changes nothing for them.
+        """
+        margins = margin_rows(self.problem.X_train, self.problem.y_train)
+        weight = self.problem.train_weight / self._unit
+        below = margins @ members.T < 1.0
+        always = below.all(axis=1)
+        kinked = below.any(axis=1) & ~always
+        program = _hinge_program(self.box, margins[kinked], weight[kinked])
+        others = csr_array((int(kinked.sum()), len(program.cost)))
+        linear = np.append(-weight[always] @ margins[always], np.zeros(int(kinked.sum())))
+        program = replace(program, matrix=program.matrix + vstack([others, linear[None, :]]))
+        program.row_upper[-1] = self.training_limit / self._unit - weight[always].sum()
+        part = copy(self)
+        part.program, part._reach, part._known_limits = program, self._reach[kinked], {}
+        part.__dict__.pop("_simplex", None)
+        return part
+
     def empty(self) -> bool:
         """Whether the last run has multipliers that prove that there is no model."""
         return self._simplex.infeasible(*self._limits(self.training_limit))
@@ -306,16 +333,15 @@ def row_ranges(
 
 
 def _hinge_program(
-    problem: TuningProblem, box: Vector, margins: Matrix, at: Vector
+    box: Vector, margins: Matrix, weight: Vector, at: ArrayLike = 1.0
 ) -> LinearProgram:
-    """Write ``margins·u + hinge ≥ at`` and, in the last row, the training loss."""
+    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``weight·hinge``."""
     n_hinges = len(margins)
-    loss = np.zeros((1, len(box) + 1 + n_hinges))
-    loss[0, len(box) + 1 : len(box) + 1 + problem.n_train] = problem.train_weight
+    loss = np.concatenate([np.zeros(len(box) + 1), weight])[None, :]
     return LinearProgram(
         cost=np.zeros(loss.shape[1]),
         matrix=vstack([hstack([csr_array(margins), eye_array(n_hinges)]), csr_array(loss)], "csr"),
-        row_lower=np.append(at, -np.inf),
+        row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
         upper=np.concatenate([box, np.full(1 + n_hinges, np.inf)]),

@@ -7,6 +7,9 @@ of T and no cuts, HiGHS solves them, and every bound follows from multipliers al
 It knows what was claimed, so only models with a larger loss are left to be excluded. In every node
 that stays open the ranges of the margins are found again among these, by two linear programs a
 point: few nodes are needed, a hundred where splitting alone takes hundreds of thousands.
+
+Over a node most training hinges stay on one side of their breakpoints, so its program has the
+others alone (`BoxModels.relaxed`). It may hold too many models, never too few.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import numpy as np
 from pessimal.limits import Deadline
 from pessimal.losses import HINGE
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
+from pessimal.near_optimal.polyhedral.program import trains_within
 from pessimal.problem import Mask, Matrix, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE
 
@@ -29,11 +33,19 @@ REACHED = 0.05
 """A range that models reach to within this share of its width has nothing to lose."""
 
 
+POINTS_PER_CUT = 10
+"""After so many ranges the models sought are those whose loss by the narrower chords is larger."""
+
+ENOUGH_MODELS = 30
+"""Known in a part of a node, to tell on which side of its breakpoint a training hinge stays."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Node:
     """A part of Ψ, by ranges of the margins, ``rows·u ≤ at_most``, and a bound on the loss in it.
 
-    The ranges need not hold for models that lose no more than was claimed.
+    The ranges need not hold for models that lose no more than was claimed. Some `members`, of this
+    part or of a larger one, are known.
     """
 
     low: Vector
@@ -41,6 +53,7 @@ class _Node:
     rows: Matrix
     at_most: Vector
     bound: float
+    members: Matrix
 
     def split(self, k: int, row: Vector) -> Iterator[_Node]:
         """Yield the parts with the margin of point `k` below and above 1."""
@@ -48,7 +61,9 @@ class _Node:
             low, high = self.low.copy(), self.high.copy()
             (high if sign > 0.0 else low)[k] = 1.0
             rows, at_most = np.vstack([self.rows, sign * row]), np.append(self.at_most, sign)
-            yield _Node(low, high, rows, at_most, self.bound)
+            inside = self.members[sign * (self.members @ row) <= sign]
+            members = inside if len(inside) >= ENOUGH_MODELS else self.members
+            yield _Node(low, high, rows, at_most, self.bound, members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +96,8 @@ def largest_hinge(models: BoxModels, known: float, deadline: Deadline) -> float:
     """
     problem = models.problem
     rows, weight = margin_rows(problem.X_val, problem.y_val), problem.val_weight
-    low, high, _ = row_ranges(models, rows, deadline)
-    everything = _Node(low, high, rows[:0], np.zeros(0), float(weight @ HINGE.value(low)))
+    low, high, ends = row_ranges(models, rows, deadline)
+    everything = _Node(low, high, rows[:0], np.zeros(0), float(weight @ HINGE.value(low)), ends)
     nodes, largest = [everything], known
     while nodes:
         node = nodes.pop()
@@ -102,50 +117,77 @@ def _examined(
     deadline: Deadline,
 ) -> tuple[list[_Node], float]:
     """Bound the loss in a node; if that leaves models to be excluded, return its parts."""
-    part = models.restricted(node.rows, node.at_most)
+    if deadline.over:
+        return [], node.bound
+
+    def in_few_rows(members: Matrix) -> BoxModels:
+        return models.relaxed(members).restricted(node.rows, node.at_most)
+
+    members = met = node.members
+    part = in_few_rows(members)
     low, high, bound, last = node.low.copy(), node.high.copy(), node.bound, np.inf
     while True:
         chords = _Chords.over(low, high, weight)
-        slope = chords.slope @ rows
-        u, least = part.least(slope, deadline=deadline)
+        u, least = part.least(chords.slope @ rows, deadline=deadline)
         if u is None:
             return [], known if part.empty() else bound
         bound = min(bound, chords.constant - least)
-        if bound <= known + 0.5 * CERTIFICATE or not chords.free.any() or deadline.over:
+        if bound <= known + 0.5 * CERTIFICATE or deadline.over:
             return [], bound
-        margins = rows @ u
+        if not trains_within(models.problem, u, models.training_limit):
+            # Not in Ψ: let those hinges count, too, that it has on another side than the members.
+            members = np.vstack([members, u])
+            n_before, part = part.n_columns, in_few_rows(members)
+            if part.n_columns > n_before:
+                continue
+        if not chords.free.any():
+            return [], bound
         if chords.excess.sum() > ENOUGH_SHRUNK * last:
             break
         last = chords.excess.sum()
-        worse = part.restricted(slope[None, :], np.array([chords.constant - known]))
-        if not _tighten(worse, rows, chords.free, low, high, margins, deadline):
+        tightened = _tighten(part, rows, weight, known, low, high, u, deadline)
+        if tightened is None:
             return [], known
+        met = tightened
+    margins = rows @ u
     above = chords.slope * (np.where(chords.free, high, 1.0) - margins)
     k = int(np.argmax(np.where(chords.free, above - weight * HINGE.value(margins), -np.inf)))
-    tightened = _Node(low, high, node.rows, node.at_most, bound)
-    return list(tightened.split(k, rows[k])), bound
+    narrowed = _Node(low, high, node.rows, node.at_most, bound, met)
+    return list(narrowed.split(k, rows[k])), bound
 
 
 def _tighten(
-    models: BoxModels,
+    part: BoxModels,
     rows: Matrix,
-    free: Mask,
+    weight: Vector,
+    known: float,
     low: Vector,
     high: Vector,
-    margins: Vector,
+    u: Vector,
     deadline: Deadline,
-) -> bool:
-    """Find the ranges of free points again, in place; return whether there is any model."""
-    least, most = margins.copy(), margins.copy()
-    for k in np.flatnonzero(free):
-        for sign, end, reached in ((1.0, low, least), (-1.0, high, most)):
-            if sign * (reached[k] - end[k]) <= REACHED * (high[k] - low[k]) or deadline.over:
-                continue
-            u, bound = models.least(sign * rows[k], deadline=deadline)
-            end[k] = sign * max(sign * end[k], bound)
-            if u is not None:
-                np.minimum(least, rows @ u, out=least)
-                np.maximum(most, rows @ u, out=most)
-        if low[k] > high[k]:
-            return False
-    return True
+) -> Matrix | None:
+    """Find the ranges of free points again, in place, among models that lose more than is known.
+
+    Those that matter most come first. Returns the models that were met; None if there is none.
+    """
+    met = [u]
+    least, most = rows @ u, rows @ u
+    excess = _Chords.over(low, high, weight).excess
+    order = np.argsort(-excess, kind="stable")[: np.count_nonzero(excess)]
+    for at in range(0, len(order), POINTS_PER_CUT):
+        chords = _Chords.over(low, high, weight)
+        slope = (chords.slope @ rows)[None, :]
+        models = part.restricted(slope, np.array([chords.constant - known]))
+        for k in order[at : at + POINTS_PER_CUT]:
+            for sign, end, reached in ((1.0, low, least), (-1.0, high, most)):
+                if sign * (reached[k] - end[k]) <= REACHED * (high[k] - low[k]) or deadline.over:
+                    continue
+                at_end, bound = models.least(sign * rows[k], deadline=deadline)
+                end[k] = sign * max(sign * end[k], bound)
+                if at_end is not None:
+                    met.append(at_end)
+                    np.minimum(least, rows @ at_end, out=least)
+                    np.maximum(most, rows @ at_end, out=most)
+            if low[k] > high[k]:
+                return None
+    return np.array(met)

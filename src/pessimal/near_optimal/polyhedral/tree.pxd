@@ -3,7 +3,7 @@ from pessimal.near_optimal.polyhedral.models cimport Models
 
 cdef int OPTIMAL, INFEASIBLE, CUT_OFF, STALLED
 cdef double INF, CUTOFF, LP_FEASIBILITY, PROMISING, ENOUGH_SHRUNK, NEARER, REACHED
-cdef Py_ssize_t MOST_SHRINKS, TIMES_NEARER, PLAIN_NODES, MOST_FRAMES, FEW_ROUNDS
+cdef Py_ssize_t MOST_SHRINKS, TIMES_NEARER, PLAIN_NODES, MOST_FRAMES, FEW_ROUNDS, ENDS_PER_CUT
 
 
 cdef class LossTree:
@@ -15,7 +15,7 @@ cdef class LossTree:
     cdef public Py_ssize_t plain_nodes
     cdef bint waiting, again
     cdef const double[::1] weight
-    cdef double[::1] u, cost, low, high, inner_margin, margin, bound, split_low, split_high, least, most
+    cdef double[::1] u, cost, low, high, inner_margin, margin, bound, split_low, split_high, least, most, excess_left
     cdef double[:, ::1] level_low, level_high
     cdef Py_ssize_t[::1] split, below_first, begun, found
 
@@ -29,10 +29,13 @@ cdef class LossTree:
     cpdef bint advance(self, Py_ssize_t n_nodes)
     cpdef double upper_bound(self)
     cdef void start_again(self)
-    @cython.locals(sign=double, low=double, high=double, end=double, slack=double, left=bint, rounds=Py_ssize_t)
+    @cython.locals(sign=double, low=double, high=double, end=double, slack=double, left=bint, rounds=Py_ssize_t, since_cut=Py_ssize_t, k=Py_ssize_t)
     cdef bint tighten(self)
-    @cython.locals(total=double, low=double, high=double)
+    cdef void cut_off_smaller_losses(self)
+    @cython.locals(total=double)
     cdef double excess_of_envelopes(self)
+    @cython.locals(low=double, high=double)
+    cdef double excess_of_envelope(self, Py_ssize_t k)
     @cython.locals(at_most=double)
     cdef void exclude_smaller_losses(self)
     @cython.locals(at=double, slope=double)

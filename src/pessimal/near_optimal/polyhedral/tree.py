@@ -40,6 +40,7 @@ NEARER = 0.4  # those within this part of the reach
 PLAIN_NODES = 1000  # before ranges are found again in every node, which costs as much as a hundred
 MOST_FRAMES = 100  # levels at which they are
 FEW_ROUNDS = 6  # of cutting, for such a range: a bound will do
+ENDS_PER_CUT = 20  # ends of ranges that are found again before narrower chords make another cut
 REACHED = 0.05  # ranges that models reach to within this share of their width are left as they are
 PROMISING = 0.9  # ascent starts from a point that has this share of the largest loss so far
 
@@ -106,6 +107,7 @@ class LossTree:
         self.excess = INF
         self.least = np.zeros(n)  # margins of the models that were met on the way
         self.most = np.zeros(n)
+        self.excess_left = np.zeros(n)  # by envelopes whose ranges have not been found again yet
         frames = min(n, MOST_FRAMES)
         self.level_low = np.zeros((frames, n))
         self.level_high = np.zeros((frames, n))
@@ -254,21 +256,32 @@ class LossTree:
         self.excess = INF
 
     def tighten(self) -> bool:
-        """Find the ranges of the node again; return whether a model may have a larger loss."""
+        """Find the ranges of the node again; return whether a model may have a larger loss.
+
+        Those come first that let envelopes exceed losses most. Narrower, they make another
+        objective cut, and what is found after that is narrower still.
+        """
         models = self.models
-        self.set_envelope_costs()
-        models.add_objective_cut(self.chords(models) - self.best)
         for k in range(models.n_val):
-            models.set_cost(models.q + k, 0.0, 0.0, 0.0)
             self.least[k] = INF
             self.most[k] = -INF
+            self.excess_left[k] = self.excess_of_envelope(k)
         left = True
         rounds = models.rounds
         models.rounds = FEW_ROUNDS
-        for k in range(models.n_val):
+        since_cut = ENDS_PER_CUT
+        while left and not models.watch.over:
+            k = 0
+            for i in range(models.n_val):
+                if self.excess_left[i] > self.excess_left[k]:
+                    k = i
+            if self.excess_left[k] <= 0.0:
+                break
+            self.excess_left[k] = 0.0
+            if since_cut >= ENDS_PER_CUT:
+                since_cut = 0
+                self.cut_off_smaller_losses()
             row = models.q + k
-            if models.low[row] >= self.threshold or models.high[row] <= self.threshold:
-                continue
             for side in range(2):
                 low = models.low[row]
                 high = models.high[row]
@@ -279,6 +292,7 @@ class LossTree:
                 models.set_cost(row, sign, sign, 0.0)
                 models.reprice(False)
                 status = models.optimise(INF)
+                since_cut += 1
                 if status == INFEASIBLE:
                     left = False
                     break
@@ -290,24 +304,32 @@ class LossTree:
                 models.set_bounds(row, end if side == 0 else low, high if side == 0 else end)
                 self.evaluate(models.share)
             models.set_cost(row, 0.0, 0.0, 0.0)
-            if not left or models.watch.over:
-                break
         models.drop_objective_cut()
         models.rounds = rounds
         return left
 
+    def cut_off_smaller_losses(self) -> None:
+        """Ask of the models of the node that the sum of chords reach the largest loss met."""
+        models = self.models
+        self.set_envelope_costs()
+        models.add_objective_cut(self.chords(models) - self.best)
+        for k in range(models.n_val):
+            models.set_cost(models.q + k, 0.0, 0.0, 0.0)
+
     def excess_of_envelopes(self) -> float:
         """Return how far the envelopes of the node at hand may exceed their losses, in all."""
-        models = self.models
         total = 0.0
-        for k in range(models.n_val):
-            low = models.low[models.q + k]
-            high = models.high[models.q + k]
-            if low < self.threshold and high > self.threshold:
-                total += (
-                    self.weight[k] * (self.threshold - low) * (high - self.threshold) / (high - low)
-                )
+        for k in range(self.models.n_val):
+            total += self.excess_of_envelope(k)
         return total
+
+    def excess_of_envelope(self, k: int) -> float:
+        """Return how far the envelope of point `k` may exceed its loss in the node at hand."""
+        low = self.models.low[self.models.q + k]
+        high = self.models.high[self.models.q + k]
+        if low >= self.threshold or high <= self.threshold:
+            return 0.0
+        return self.weight[k] * (self.threshold - low) * (high - self.threshold) / (high - low)
 
     def upper_bound(self) -> float:
         """No model of the set has a larger loss than this."""
