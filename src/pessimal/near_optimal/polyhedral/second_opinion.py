@@ -129,12 +129,19 @@ def _examined(
     while True:
         chords = _Chords.over(low, high, weight)
         u, least = part.least(chords.slope @ rows, deadline=deadline)
+        fewer = part.n_columns < models.n_columns
         if u is None:
-            return [], known if part.empty() else bound
+            if part.empty():
+                return [], known
+            if not fewer:
+                return [], bound
+            # A set that is all but a point may vanish by rounding: let every hinge count.
+            part = models.restricted(node.rows, node.at_most)
+            continue
         bound = min(bound, chords.constant - least)
         if bound <= known + 0.5 * CERTIFICATE or deadline.over:
             return [], bound
-        if not trains_within(models.problem, u, models.training_limit):
+        if fewer and not trains_within(models.problem, u, models.training_limit):
             # Not in Ψ: let those hinges count, too, that it has on another side than the members.
             members = np.vstack([members, u])
             n_before, part = part.n_columns, in_few_rows(members)
