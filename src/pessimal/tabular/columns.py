@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pessimal.errors import InvalidInputError
+from pessimal.errors import InvalidInputError, shortened
 from pessimal.problem import Matrix
 
 Missing: TypeAlias = Literal["drop", "fill"]
@@ -71,8 +71,8 @@ class ColumnEncoder:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise InvalidInputError(
-                f"the table has no column {absent[0]!r}; pass one with the columns "
-                f"{', '.join(repr(column.name) for column in self.columns)}"
+                f"the table has no column {shortened(absent[0])}; pass one with the columns "
+                f"{', '.join(shortened(column.name) for column in self.columns)}"
             )
         numeric = [column for column in self.columns if column.categories is None]
         numbers = iter(_numeric_features(numeric, frame).T)
