@@ -6,6 +6,9 @@ import decimal
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
 
 from pessimal.errors import InvalidInputError
 from pessimal.tabular import Column, ColumnEncoder, Source, make_column_encoder, with_labels
@@ -105,6 +108,42 @@ def test_later_rows_go_the_way_of_the_first() -> None:
     features = encoder.features(later)
     assert features.iloc[0].to_dict() == {"x": 7.0, "pet = cat": 0.0, "pet = dog": 1.0}
     assert features.iloc[1].isna().tolist() == [False, True, True]  # no such pet when tuned
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_features_are_those_of_the_imputer_and_the_encoder_of_scikit_learn(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"x": rng.normal(size=41).round(1), "z": rng.integers(0, 9, 41)})
+    frame = frame.assign(pet=rng.choice(["cat", "dog", "eel"], 41, p=[0.2, 0.5, 0.3]))
+    frame = frame.mask(rng.random(frame.shape) < 0.2)
+    pets = frame[["pet"]].fillna(frame["pet"].mode()[0])
+    theirs = make_column_transformer(
+        (SimpleImputer(strategy="median"), ["x", "z"]),
+        (OneHotEncoder(sparse_output=False), ["pet"]),
+    ).fit_transform(frame.assign(pet=pets))
+    ours = make_column_encoder(frame, "fill", "one-hot").features(frame)
+    np.testing.assert_array_equal(ours.to_numpy(), theirs)
+
+
+def test_an_unknown_category_is_missing_where_scikit_learn_writes_zeros() -> None:
+    later = pd.DataFrame({"pet": ["dog", "fish"]})
+    encoder = OneHotEncoder(
+        categories=[["cat", "dog"]], handle_unknown="ignore", sparse_output=False
+    )
+    assert encoder.fit_transform(later).tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    features = ColumnEncoder((Column("pet", ("cat", "dog")),)).features(later)
+    assert features.iloc[0].tolist() == [0.0, 1.0]
+    assert features.iloc[1].isna().all()
+
+
+def test_a_table_without_rows_has_features_without_rows_where_scikit_learn_refuses() -> None:
+    none = pd.DataFrame({"x": [1.0], "pet": ["dog"]}).head(0)
+    with pytest.raises(ValueError, match="0 sample"):
+        OneHotEncoder(categories=[["cat", "dog"]]).fit(none[["pet"]])
+    encoder = ColumnEncoder((Column("x", fill=7.0), Column("pet", ("cat", "dog"), "cat")))
+    features = encoder.features(none)
+    assert features.shape == (0, 3)
+    assert tuple(features.columns) == encoder.feature_names
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,11 @@
 Numbers and booleans are features as they are. Text becomes one 0-1 feature per category, or
 is refused. Dates, constant and empty columns are left out. Cells without a value make their row
 incomplete, or are filled with the column's median (text: its most frequent category).
+
+Why not scikit-learn's ColumnTransformer: with the fills and categories of a model file it is one
+step per column, not shorter, and took 60 times as long on 150 columns, 200 times on 2,000. Nor can
+its steps be used as they are: to OneHotEncoder a category that it never saw is zeros or an error,
+not a missing cell, and a table without rows, such as ``--test-size 0`` holds out, is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pessimal.errors import InvalidInputError
+from pessimal.errors import InvalidInputError, shortened
 from pessimal.problem import Matrix
 
 Missing: TypeAlias = Literal["drop", "fill"]
@@ -66,8 +71,8 @@ class ColumnEncoder:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise InvalidInputError(
-                f"the table has no column {absent[0]!r}; pass one with the columns "
-                f"{', '.join(repr(column.name) for column in self.columns)}"
+                f"the table has no column {shortened(absent[0])}; pass one with the columns "
+                f"{', '.join(shortened(column.name) for column in self.columns)}"
             )
         numeric = [column for column in self.columns if column.categories is None]
         numbers = iter(_numeric_features(numeric, frame).T)

@@ -16,7 +16,8 @@ from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
-from pessimal.workflows.checked import WrongContent, number, numbers, of_kind, rows
+from pessimal.problem import Matrix, Vector
+from pessimal.workflows.checked import WrongContent, numbers
 
 AnyEnclosure: TypeAlias = EllipsoidPair | BoxEnclosure
 
@@ -61,33 +62,32 @@ def fields_of(enclosure: AnyEnclosure) -> dict[str, Any]:
     return {**units, **{name: getattr(enclosure, name).tolist() for name in names}}
 
 
-def read_enclosure(content: Any, n_features: int) -> AnyEnclosure:
-    """Read what a file holds of an enclosure, and refuse what is none."""
-    fields = of_kind(dict, "equally_good", content)
-    shift, scale = (
-        np.array(numbers(f"{name} of equally_good", fields.get(name), n_features))
-        for name in ("shift", "scale")
-    )
+def read_enclosure(content: dict[str, Any], n_features: int) -> AnyEnclosure:
+    """Read what a file holds of an enclosure, as the schema says, and refuse what is none."""
+
+    def vector(name: str, length: int) -> Vector:
+        return np.array(numbers(f"{name} of equally_good", content[name], length))
+
+    def matrix(name: str, length: int) -> Matrix:
+        return np.array([numbers(f"a row of {name}", row, length) for row in content[name]])
+
+    shift, scale = (vector(name, n_features) for name in ("shift", "scale"))
     n = n_features + 1
-    if "directions" not in fields:
+    if "directions" not in content:
         if np.any(scale <= 0.0):
             raise WrongContent("scale of equally_good has a number that is not positive")
-        trained = np.array(numbers("trained of equally_good", fields.get("trained"), n))
-        outer, inner = (_quadratic(name, fields.get(name), n) for name in ("outer", "inner"))
+        trained = vector("trained", n)
+        outer, inner = (_quadratic(name, content[name], n) for name in ("outer", "inner"))
         if outer.value > 0.0:
             raise WrongContent("outer of equally_good does not hold the trained model")
         return EllipsoidPair(shift, scale, trained, outer, inner)
-    directions = np.array(rows("directions", fields["directions"], n))
+    directions = matrix("directions", n)
     if not np.array_equal(directions[:n], np.eye(n)):
         raise WrongContent("directions of equally_good do not begin with the axes")
-    low, high = (
-        np.array(numbers(f"{name} of equally_good", fields.get(name), len(directions)))
-        for name in ("low", "high")
-    )
+    low, high = (vector(name, len(directions)) for name in ("low", "high"))
     if np.any(low > high) or np.any(scale < 0.0):
         raise WrongContent("equally_good has a range that ends before it begins")
-    members = np.array(rows("members of equally_good", fields.get("members"), n))
-    return BoxEnclosure(shift, scale, directions, low, high, members)
+    return BoxEnclosure(shift, scale, directions, low, high, matrix("members", n))
 
 
 def _of_quadratic(quadratic: Quadratic) -> dict[str, Any]:
@@ -99,16 +99,12 @@ def _of_quadratic(quadratic: Quadratic) -> dict[str, Any]:
     }
 
 
-def _quadratic(name: str, content: Any, n: int) -> Quadratic:
-    fields = of_kind(dict, f"{name} of equally_good", content)
-    triangle = numbers(f"curvature of {name}", fields.get("curvature"), n * (n + 1) // 2)
+def _quadratic(name: str, content: dict[str, Any], n: int) -> Quadratic:
+    triangle = numbers(f"curvature of {name}", content["curvature"], n * (n + 1) // 2)
     matrix = np.zeros((n, n))
     matrix[np.tril_indices(n)] = triangle
     matrix = matrix + np.tril(matrix, -1).T
     if not certainly_positive(matrix):
         raise WrongContent(f"curvature of {name} is not that of an ellipsoid")
-    return Quadratic(
-        number(f"value of {name}", fields.get("value")),
-        np.array(numbers(f"slope of {name}", fields.get("slope"), n)),
-        matrix,
-    )
+    slope = np.array(numbers(f"slope of {name}", content["slope"], n))
+    return Quadratic(float(content["value"]), slope, matrix)

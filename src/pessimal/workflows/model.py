@@ -1,7 +1,7 @@
 """A tuned linear classifier with what it needs to read later rows, and its file in JSON.
 
-The file has a stated format, checked field by field on reading: nothing in it is ever executed, and
-a file that is not exactly a model is refused.
+The file has a stated format, ``model_file.schema.json``, against which it is checked on reading:
+nothing in it is ever executed, and a file that is not a model is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pessimal.atomic import write_text
 from pessimal.errors import InvalidInputError, shortened
 from pessimal.near_optimal.prediction import of_scores
 from pessimal.tabular import Column, ColumnEncoder
-from pessimal.workflows.checked import WrongContent, number, numbers, of_kind
+from pessimal.workflows.checked import WrongContent, check, numbers
 from pessimal.workflows.enclosures import AnyEnclosure, fields_of, read_enclosure
 
 Fact: TypeAlias = str | int | float | bool | None
@@ -92,8 +92,8 @@ class TunedModel:
         pandas.DataFrame
             ``prediction`` and ``score``; ``low`` and ``high``, scores that no model passes which
             trains as well; ``agreement``, whether all these models predict one class: "yes", "no"
-            or "not known". All are missing for rows with missing cells, and the ranges if the
-            model has no ``equally_good``.
+            or "not known". All are missing for rows with missing cells, and the ranges where
+            there is no bound, as of a model without ``equally_good``.
 
         Examples
         --------
@@ -105,15 +105,21 @@ class TunedModel:
         1          b    1.0  NaN   NaN  not known
         2       None    NaN  NaN   NaN       None
         """
+        with np.errstate(all="ignore"):  # numbers of any size may stand in a file
+            return self._predict(frame)
+
+    def _predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         features = self.encoder.features(frame).to_numpy()
         scores = features @ np.array(self.coef) + self.intercept
         known = np.isfinite(scores)
+        scores[~known] = np.nan
         low, high = np.full((2, len(scores)), np.nan)
         agreement = np.full(len(scores), None, dtype=object)
         agreement[known] = "not known"
         if self.equally_good is not None and known.any():
             said = of_scores(*self.equally_good.score_range(features[known]), True, "score")
             low[known], high[known], agreement[known] = said.low, said.high, said.agreement
+            low[np.isinf(low)], high[np.isinf(high)] = np.nan, np.nan  # which bounds nothing
         labels = [
             None if np.isnan(score) else self.classes[int(score > 0.0)] for score in scores.tolist()
         ]
@@ -205,60 +211,39 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _model(content: Any) -> TunedModel:
-    fields = of_kind(dict, "the file", content)
-    if fields.get("format") != FORMAT:
-        raise WrongContent(f"format is {shortened(fields.get('format'))} instead of {FORMAT!r}")
-    if type(fields.get("version")) is not int or fields["version"] != VERSION:
-        raise WrongContent(
-            f"version is {shortened(fields.get('version'))}, and this program reads {VERSION}"
-        )
-    columns = tuple(_column(item) for item in of_kind(list, "columns", fields.get("columns")))
-    encoder = ColumnEncoder(columns)
-    names = [column.name for column in columns]
-    if not names or len(set(names)) < len(names):
+    check(content)
+    columns = tuple(_column(item) for item in content["columns"])
+    if len({column.name for column in columns}) < len(columns):
         raise WrongContent("columns is empty or names a column twice")
-    classes = tuple(_label(item) for item in of_kind(list, "classes", fields.get("classes")))
-    if len(classes) != 2 or classes[0] == classes[1]:
-        raise WrongContent("classes are not two different labels")
+    encoder = ColumnEncoder(columns)
     n_features = len(encoder.feature_names)
-    kind = of_kind(str, "kind", fields.get("kind", BOX))
-    if kind != BOX and "box" in fields:
+    kind = content.get("kind", BOX)
+    if kind != BOX and "box" in content:
         raise WrongContent(f"kind is {shortened(kind)}, which has no box")
-    facts = of_kind(dict, "facts", fields.get("facts"))
     return TunedModel(
-        target=of_kind(str, "target", fields.get("target")),
-        classes=(classes[0], classes[1]),
+        target=content["target"],
+        classes=tuple(content["classes"]),
         encoder=encoder,
-        coef=numbers("coef", fields.get("coef"), n_features),
-        intercept=number("intercept", fields.get("intercept")),
-        box=numbers("box", fields.get("box"), n_features) if kind == BOX else None,
-        guarantee=of_kind(str, "guarantee", fields.get("guarantee")),
-        facts={name: None if fact is None else _label(fact) for name, fact in facts.items()},
+        coef=numbers("coef", content["coef"], n_features),
+        intercept=float(content["intercept"]),
+        box=numbers("box", content["box"], n_features) if kind == BOX else None,
+        guarantee=content["guarantee"],
+        facts=content["facts"],
         kind=kind,
         equally_good=(
-            read_enclosure(fields["equally_good"], n_features) if "equally_good" in fields else None
+            read_enclosure(content["equally_good"], n_features)
+            if "equally_good" in content
+            else None
         ),
     )
 
 
-def _column(content: Any) -> Column:
-    fields = of_kind(dict, "a column", content)
-    name = of_kind(str, "the name of a column", fields.get("name"))
-    fill = fields.get("fill")
-    if fields.get("categories") is None:
-        return Column(name, fill=None if fill is None else number(f"fill of {name!r}", fill))
-    categories = tuple(
-        of_kind(str, f"a category of {name!r}", item)
-        for item in of_kind(list, f"categories of {name!r}", fields["categories"])
-    )
-    if not categories or len(set(categories)) < len(categories):
-        raise WrongContent(f"categories of {name!r} are none, or one of them is there twice")
+def _column(content: dict[str, Any]) -> Column:
+    name, categories, fill = content["name"], content.get("categories"), content.get("fill")
+    if categories is None:
+        return Column(name, fill=None if fill is None else float(fill))
     if fill is not None and fill not in categories:
         raise WrongContent(
             f"fill of {name!r} is {shortened(fill)}, which is none of its categories"
         )
-    return Column(name, categories, fill)
-
-
-def _label(value: Any) -> str | int | float | bool:
-    return value if isinstance(value, str | int) else number("a label or fact", value)
+    return Column(name, tuple(categories), fill)
