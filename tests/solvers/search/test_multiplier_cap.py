@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from pessimal import Budget, TuningProblem
+from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
 from pessimal.problem import Vector
 from pessimal.solvers.search.multiplier_cap import MultiplierCap
@@ -60,3 +61,11 @@ def test_holds_when_no_time_is_left_for_worst_cases() -> None:
     exact = MultiplierCap(problem, BUDGETS[0], everything, NEVER)
     hasty = MultiplierCap(problem, BUDGETS[0], everything, Deadline.after(1e-9).not_within(0.0))
     assert hasty.below(0.8) >= exact.below(0.8)
+
+
+def test_there_is_none_where_the_budget_may_have_no_slack() -> None:
+    # Training reaches 0 in every box: rounding alone decides about the slack.
+    X, y = np.array([[0.3], [-0.3], [0.1]]), np.array([1.0, -1.0, 1.0])
+    problem = TuningProblem(10.0 * X[:2], y[:2], X, y, lower=0.5, upper=1.0)
+    with pytest.raises(SolverError):
+        MultiplierCap(problem, Budget(epsilon=0.2), np.ones(3, np.bool_), NEVER)

@@ -6,8 +6,8 @@ must be used up. In the second part λ has a proved cap: the training optimum ``
 satisfies ``F(u) + λ·L_T(u) ≤ F(v) + λ·L_T(v)``, and ``L_T(u) − L_T(v) ≥ ε·L_T*(upper) + δ``. A
 search that has taken some hundred nodes can afford a lower one (`MultiplierCap`).
 
-All parts share one incumbent. Trees and heuristic alternate by a schedule of nodes, never by the
-clock, so that the answer does not depend on the machine.
+All parts share one incumbent. Trees, heuristic and cells of boxes alternate by a schedule of nodes,
+never by the clock, so that the answer does not depend on the machine.
 
 A search may be stopped anywhere: by a limit, by Ctrl-C, by an exception of a signal handler or of
 the callback. So what is known of the problem is recorded as a whole, between two calls of compiled
@@ -32,6 +32,7 @@ from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.program import intercept_range
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
+from pessimal.solvers.search.box_cells import BoxCells
 from pessimal.solvers.search.budget import MAX_CUTS, BudgetCondition
 from pessimal.solvers.search.complementarities import (
     Conditions,
@@ -52,6 +53,15 @@ SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, None))
 
 CAP_STAGE = 2
 """Place in the schedule from which on a lower cap of λ is worth the worst cases it takes."""
+
+TURN = 50
+"""Nodes between two turns of the cells."""
+
+CELLS_AHEAD, CELLS_BEHIND = 20, 1
+"""Cells halved in a turn, by whether their bound or the tree's is the larger one.
+
+A cell takes about as long as two or three nodes: half of the time, and a twentieth.
+"""
 
 SECONDS_BETWEEN_CHECKS = 0.02
 """How long compiled code runs before limits, callback and Ctrl-C are checked."""
@@ -139,9 +149,10 @@ def _parts(task: Task, seed: int, watch: Watch) -> list[_Part]:
     cap = _multiplier_cap(problem, flipped, condition.slack)
     with_budget = weighted_conditions(problem, flipped, cap, MAX_CUTS)
     lower_cap = partial(MultiplierCap, problem, budget, flipped) if cap < np.inf else None
+    cells = BoxCells(problem, with_budget, condition, watch)
     return [
         _Part(problem, flipped_conditions(problem, flipped), seed, watch),
-        _Part(problem, with_budget, seed, watch, condition, lower_cap),
+        _Part(problem, with_budget, seed, watch, condition, lower_cap, cells, cap),
     ]
 
 
@@ -165,14 +176,38 @@ class _Part:
         watch: Watch,
         budget: BudgetCondition | None = None,
         lower_cap: Callable[[Deadline], MultiplierCap] | None = None,
+        cells: BoxCells | None = None,
+        multiplier_cap: float = np.inf,
     ) -> None:
         self.lower_cap = lower_cap
         self.cap: MultiplierCap | None = None
         self.tree = Tree(conditions, budget, watch)
+        self.cells = cells
+        self.multiplier_cap = multiplier_cap
         self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed)
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
         self.root_bound = self.tree.open_bound()
+
+    def bound(self) -> float:
+        """Return the largest lower bound that is known of this part."""
+        bound = max(self.root_bound, self.tree.open_bound())
+        return bound if self.cells is None else max(bound, self.cells.bound())
+
+    def nodes_to_turn(self) -> int:
+        """Return after how many nodes it is the cells' turn."""
+        return TURN - self.tree.nodes % TURN
+
+    def take_turn(self, best: float) -> None:
+        """Halve some cells, given the loss of the best model known."""
+        if self.cells is None:
+            return
+        ahead = self.cells.bound() > self.tree.open_bound()
+        n_cells = CELLS_AHEAD if ahead else CELLS_BEHIND
+        self.cells.advance(n_cells, best - CUTOFF, self.multiplier_cap)
+        middle = self.cells.lowest() if ahead else None
+        if middle is not None:
+            self.heuristic.try_given(middle)
 
     def find_cap(self, deadline: Deadline) -> None:
         """Find the lower cap of λ, if there is one, once."""
@@ -183,7 +218,8 @@ class _Part:
     def use_cap(self, best: float) -> None:
         """Bound λ in all nodes to come, given the loss of the best model known."""
         if self.cap is not None and best < np.inf:
-            self.tree.cap_multiplier(self.cap.below(best))
+            self.multiplier_cap = min(self.multiplier_cap, self.cap.below(best))
+            self.tree.cap_multiplier(self.multiplier_cap)
 
 
 class _Known(NamedTuple):
@@ -285,14 +321,17 @@ class _Search:
                 self.check_limits()
             last = None if n_nodes is None else tree.nodes + n_nodes
             while not tree.finished and (last is None or tree.nodes < last):
-                if self.known.best <= target + CUTOFF:
+                if self.known.best <= max(target, part.bound()) + CUTOFF:
                     return
-                began = time.perf_counter()
-                tree.advance(min(self.chunk, self.nodes_left(tree, last)))
+                began, nodes = time.perf_counter(), tree.nodes
+                most = min(self.nodes_left(tree, last), part.nodes_to_turn())
+                tree.advance(min(self.chunk, most))
+                if stage >= CAP_STAGE and tree.nodes % TURN == 0:
+                    part.take_turn(tree.incumbent.best)
                 self.record()
                 self.check_limits()
                 pace = SECONDS_BETWEEN_CHECKS / max(time.perf_counter() - began, 1e-6)
-                self.chunk = max(1, int(self.chunk * min(pace, 10.0)))
+                self.chunk = max(1, int((tree.nodes - nodes) * min(pace, 10.0)))
             if tree.finished:
                 return
 
@@ -312,7 +351,7 @@ class _Search:
                 best = incumbent.best
                 point = incumbent.point()
         # Below their open nodes, and the cutoff behind their pruned ones, the parts hold nothing.
-        open_bound = min(max(part.root_bound, part.tree.open_bound()) for part in self.parts)
+        open_bound = min(part.bound() for part in self.parts)
         bound = max(bound, min(open_bound, best - CUTOFF))
         if best < self.known.best:
             for part in self.parts:

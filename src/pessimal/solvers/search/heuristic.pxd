@@ -41,6 +41,7 @@ cdef class Heuristic:
     cpdef void try_initial_boxes(self, double target)
     @cython.locals(j=Py_ssize_t, kind=double, size=double)
     cpdef void improve(self, double target)
+    cpdef void try_given(self, double[::1] box)
     @cython.locals(slope=cython.double[::1])
     cdef void fit_mixed(self, double share)
     @cython.locals(k=Py_ssize_t, train_share=double, flip_share=double)

@@ -183,6 +183,12 @@ class Heuristic:
             self.box[j] = max(self.box[j], self.lower[j])
         self.try_box(1.0 - 10.0 ** (-4.0 * self.rng.random()))
 
+    def try_given(self, box: Vector) -> None:
+        """Try a box, which has to lie between the limits."""
+        for j in range(self.n_features):
+            self.box[j] = box[j]
+        self.try_box(0.99)
+
     def fit_mixed(self, share: float) -> None:
         """Box ``|w|`` of the model that minimises ``share·L_V + (1 − share)·L_T``."""
         if self.mixed is None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pessimal.errors import SolverError
 from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
@@ -39,7 +40,7 @@ def flipped_problem(problem: TuningProblem, flipped: Mask) -> TuningProblem:
 class MultiplierCap:
     """Bounds λ, given the incumbent's loss; the worst cases are found once.
 
-    The slack of the budget, ε·L_T*(upper) + δ, must not be 0: nothing bounds λ then.
+    Where the slack of the budget, ε·L_T*(upper) + δ, is 0, nothing does: a `SolverError`.
     """
 
     def __init__(
@@ -47,10 +48,13 @@ class MultiplierCap:
     ) -> None:
         self._ratio = 1.0 / float(problem.val_weight[flipped].sum())
         cases = WorstCases(flipped_problem(problem, flipped), Budget(), deadline=deadline)
-        least, most = cases.train(problem.upper).bound, cases.train(problem.lower).loss
+        least = max(0.0, cases.train(problem.upper).bound)
+        most = max(least, cases.train(problem.lower).loss)
         # Intervals of equal ratio of the slack: over each of them the bound is off by that ratio.
         ends = np.array([least, most])
         slack = budget.epsilon * ends + budget.delta
+        if slack[0] <= 0.0:
+            raise SolverError("no multiplier is too large; pass delta > 0")
         if budget.epsilon > 0.0:
             ends = (np.geomspace(slack[0], slack[1], INTERVALS + 1) - budget.delta) / budget.epsilon
         self._slack: Vector = budget.epsilon * ends[:-1] + budget.delta
