@@ -203,10 +203,11 @@ class _Part:
         if self.cells is None:
             return
         ahead = self.cells.bound() > self.tree.open_bound()
+        known = self.cells.n_cells
         n_cells = CELLS_AHEAD if ahead else CELLS_BEHIND
         self.cells.advance(n_cells, best - CUTOFF, self.multiplier_cap)
-        middle = self.cells.lowest() if ahead else None
-        if middle is not None:
+        middle = self.cells.lowest()
+        if ahead and self.cells.n_cells > known and middle is not None:
             self.heuristic.try_given(middle)
 
     def find_cap(self, deadline: Deadline) -> None:
