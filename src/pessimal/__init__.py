@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from pessimal.auditing.audit import audit, audit_estimator
     from pessimal.certificate import Certificate
     from pessimal.datasets import load_cancer, load_diabetes
-    from pessimal.errors import InvalidInputError, PessimalError, SolverError
+    from pessimal.errors import (
+        InvalidInputError,
+        MissingExtraError,
+        PessimalError,
+        SolverError,
+        StorageError,
+    )
     from pessimal.estimators import OptimisticSVC, PessimisticSVC, PessimisticSVCCV
     from pessimal.model_selection import PessimisticSearchCV, worst_case_of
     from pessimal.near_optimal import best_case, near_optimal_set, worst_case
@@ -30,6 +36,7 @@ __all__ = [
     "Budget",
     "Certificate",
     "InvalidInputError",
+    "MissingExtraError",
     "OptimisticSVC",
     "PessimalError",
     "PessimisticSVC",
@@ -37,6 +44,7 @@ __all__ = [
     "PessimisticSearchCV",
     "SolverError",
     "Status",
+    "StorageError",
     "TuningProblem",
     "TuningSolution",
     "abstention_curve",
@@ -58,7 +66,13 @@ _NAMES_OF = {
     "auditing": ("AuditReport", "abstention_curve", "audit", "audit_estimator"),
     "certificate": ("Certificate",),
     "datasets": ("load_cancer", "load_diabetes"),
-    "errors": ("InvalidInputError", "PessimalError", "SolverError"),
+    "errors": (
+        "InvalidInputError",
+        "MissingExtraError",
+        "PessimalError",
+        "SolverError",
+        "StorageError",
+    ),
     "estimators": ("OptimisticSVC", "PessimisticSVC", "PessimisticSVCCV"),
     "model_selection": ("PessimisticSearchCV", "worst_case_of"),
     "near_optimal": ("best_case", "near_optimal_set", "worst_case"),

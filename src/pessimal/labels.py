@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from pessimal.errors import InvalidInputError
@@ -55,6 +54,8 @@ def column(name: str, y: ArrayLike) -> NDArray[Any]:
         raise InvalidInputError(
             f"{name} has shape {labels.shape}; pass one label per row, in one dimension"
         )
+    import pandas as pd  # noqa: PLC0415 (slow to import)
+
     missing = np.asarray(pd.isna(labels))
     if missing.any():
         raise InvalidInputError(

@@ -231,9 +231,20 @@ def test_links_into_the_repository_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_the_map_of_the_package_has_the_layers_that_are_checked() -> None:
+    table = re.findall(r"^\| (`[^|]+) \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M)
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contract, _ = config["tool"]["importlinter"]["contracts"]
+    assert [set(re.findall(r"\w+", line)) for line in table] == [
+        set(re.findall(r"\w+", line)) for line in contract["layers"]
+    ]
+    assert contract["exhaustive"]
+
+
 def test_the_map_of_the_package_names_every_part_of_it() -> None:
-    layers = re.findall(r"^\| (`.+?) \|$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M)
-    named = set(re.findall(r"`(\w+)`", " ".join(layers)))
+    layers = re.findall(r"^\| (`[^|]+) \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M)
+    named = re.findall(r"`(\w+)`", " ".join(layers))
     paths = (ROOT / "src" / "pessimal").iterdir()
     there = {path.stem for path in paths if path.is_dir() or path.suffix == ".py"}
-    assert {part for part in there if not part.startswith("_")} <= named
+    assert {part for part in there if not part.startswith("_")} == set(named)
+    assert len(named) == len(set(named))

@@ -75,3 +75,15 @@ def test_importing_the_entry_points_loads_no_solver() -> None:
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_solving_and_worst_cases_load_neither_scikit_learn_nor_what_it_brings() -> None:
+    code = (
+        "import sys\n"
+        "from pessimal import TuningProblem, solve_optimistic, solve_pessimistic, worst_case\n"
+        "problem = TuningProblem([[-1.0], [1.0]], [-1, 1], [[0.5], [2.0]], [-1, 1])\n"
+        "worst_case(problem, 1.0), solve_optimistic(problem), solve_pessimistic(problem)\n"
+        "heavy = {'sklearn', 'pandas', 'scipy.stats', 'scipy.special', 'scipy.optimize'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array, diags_array, hstack, vstack
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
@@ -49,7 +51,8 @@ class LinearProgram:
     sos1: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matrix", csr_array(self.matrix))
+        if not isinstance(self.matrix, csr_array):
+            object.__setattr__(self, "matrix", csr_array(self.matrix))
         if len(self.integer) == 0:
             object.__setattr__(self, "integer", np.zeros(len(self.cost), dtype=np.bool_))
 
@@ -275,11 +278,15 @@ class _Equilibrated:
     """
 
     def __init__(self, program: LinearProgram) -> None:
-        self.column = 1.0 / power_of_two(_largest(program.matrix, axis=0))
+        matrix = program.matrix
+        n_rows, n_columns = matrix.shape
+        columns, rows = matrix.indices, np.repeat(np.arange(n_rows), np.diff(matrix.indptr))
+        self.column = 1.0 / power_of_two(_largest(matrix.data, columns, n_columns))
         self.column[program.integer] = 1.0
-        matrix = csr_array(program.matrix @ diags_array(self.column))
-        self.row = 1.0 / power_of_two(_largest(matrix, axis=1))
-        self.matrix = csr_array(diags_array(self.row) @ matrix)
+        entries = matrix.data * self.column[columns]
+        self.row = 1.0 / power_of_two(_largest(entries, rows, n_rows))
+        entries *= self.row[rows]
+        self.matrix = csr_array((entries, columns, matrix.indptr), shape=matrix.shape)
         self.cost = self.column * program.cost
         self.row_lower = self.row * program.row_lower
         self.row_upper = self.row * program.row_upper
@@ -288,11 +295,11 @@ class _Equilibrated:
         self.integer = program.integer
 
     @cached_property
-    def _transposed(self) -> csr_array:
-        return csr_array(self.matrix.T)
+    def _transposed(self) -> csc_array:
+        return self.matrix.T
 
     @cached_property
-    def _sizes(self) -> csr_array:
+    def _sizes(self) -> csc_array:
         return abs(self._transposed)
 
     def load(self) -> highspy.Highs:
@@ -337,11 +344,11 @@ class _Equilibrated:
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
 
 
-def _largest(matrix: csr_array, axis: int) -> Vector:
+def _largest(entries: Vector, places: NDArray[Any], size: int) -> Vector:
     """Largest entry of each column or row, 0 where there are none."""
-    if matrix.shape[axis] == 0:
-        return np.zeros(matrix.shape[1 - axis])
-    return np.asarray(abs(matrix).max(axis=axis).toarray())
+    largest = np.zeros(size)
+    np.maximum.at(largest, places, np.abs(entries))
+    return largest
 
 
 def _run(highs: highspy.Highs) -> highspy.HighsModelStatus:

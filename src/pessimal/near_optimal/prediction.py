@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.validation import _num_samples
 
 from pessimal.errors import InvalidInputError
 from pessimal.limits import TimeLimit
@@ -103,6 +100,8 @@ def of_scores(
     agree = ((low > 0.0) | (high <= 0.0)) & classifies
     disagree = (found_low < -STRICT) & (found_high > STRICT) & classifies
     if kind == "probability":
+        from scipy.special import expit  # noqa: PLC0415 (slow to import)
+
         found_low, found_high = expit(found_low), expit(found_high)
         # One step outwards is more than the rounding of the link.
         low = np.maximum(0.0, np.nextafter(expit(low), -1.0))
@@ -122,6 +121,9 @@ def require_kind(kind: str, probabilities: bool) -> None:
 
 def batched(X: Any, size: int, ask: Callable[[Any], PredictionRange]) -> PredictionRange:
     """Ask for some rows at a time: the members met for one row are asked about the others."""
+    from sklearn.utils import gen_batches  # noqa: PLC0415 (slow to import)
+    from sklearn.utils.validation import _num_samples  # noqa: PLC0415 (slow to import)
+
     X = X if hasattr(X, "shape") else np.asarray(X)
     parts = [ask(rows_of(X, rows)) for rows in gen_batches(_num_samples(X), size)]
     parts = parts or [ask(X)]  # which refuses an empty table in its own words
@@ -133,6 +135,8 @@ def batched(X: Any, size: int, ask: Callable[[Any], PredictionRange]) -> Predict
 
 def rows_of(X: Any, rows: Any) -> Any:
     """Return some rows of a table of any kind."""
+    from sklearn.utils import _safe_indexing  # noqa: PLC0415 (slow to import)
+
     return _safe_indexing(X, rows)
 
 

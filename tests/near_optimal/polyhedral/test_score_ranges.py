@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import numpy as np
 import pytest
 from clocks import LeapingClock
 
-from pessimal.limits import Deadline
+from pessimal.interrupts import Interrupts, deferred_interrupts
+from pessimal.limits import NEVER, Deadline
 from pessimal.near_optimal import BoxSet, Linear
+from pessimal.near_optimal.polyhedral import stopping
 from pessimal.near_optimal.polyhedral.linear_program import near_optimal, row_ranges
 from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
 from pessimal.problem import Budget, TuningProblem, margin_rows
@@ -61,13 +67,13 @@ def test_in_any_unit(unit: float, budget: Budget) -> None:
 
 def test_a_range_is_found_once_for_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
-    real = ScoreRanges._range
+    real = ScoreRanges._solved
 
-    def counted(ranges: ScoreRanges, row: np.ndarray, deadline: Deadline) -> object:
-        asked.append(float(row[0, 0]))
-        return real(ranges, row, deadline)
+    def counted(found: ScoreRanges, rows: np.ndarray, stops: Callable[[], bool]) -> object:
+        asked.extend(rows[:, 0])
+        return real(found, rows, stops)
 
-    monkeypatch.setattr(ScoreRanges, "_range", counted)
+    monkeypatch.setattr(ScoreRanges, "_solved", counted)
     problem = drawn(9, 30, 3)
     members = BoxSet(problem, problem.upper, Budget(0.2))
     members.score_range(problem.X_val)
@@ -91,6 +97,54 @@ def test_worst_cases_do_not_depend_on_what_was_asked_before() -> None:
         assert first.proved
         assert second.proved
         assert first.value == pytest.approx(second.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("ask", ["score_range", "rough_score_range"])
+def test_ctrl_c_is_held_back_once_for_all_rows(ask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[bool] = []
+
+    def counted() -> AbstractContextManager[Interrupts]:
+        blocks.append(True)
+        return deferred_interrupts()
+
+    problem = drawn(12, 40, 3)
+    members = BoxSet(problem, problem.upper, Budget(0.1))
+    monkeypatch.setattr(stopping, "deferred_interrupts", counted)
+    getattr(members, ask)(problem.X_val)
+    assert len(blocks) == 1
+
+
+def test_a_worst_case_with_all_the_time_there_is_finds_no_ranges_ahead() -> None:
+    problem = drawn(13, 40, 3)
+    members = BoxSet(problem, problem.upper, Budget(0.1))
+    ranges = members._ranges
+    without = members.worst(problem.X_val, problem.y_val)
+    assert ranges.members == []
+    limited = members.worst(problem.X_val, problem.y_val, time_limit=60.0)
+    assert ranges.members != []
+    assert limited.proved
+    assert without.proved
+    assert without.value == pytest.approx(limited.value, abs=1e-6)
+
+
+def test_ranges_found_before_ctrl_c_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = drawn(14, 40, 3)
+    members = BoxSet(problem, problem.upper, Budget(0.1))
+    ranges, looks = members._ranges, 0
+
+    def interrupted(_: Deadline) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 10:
+            signal.raise_signal(signal.SIGINT)
+        return False
+
+    monkeypatch.setattr(Deadline, "over", property(interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        ranges.find(problem.X_val, NEVER)
+    exact = ranges.known(problem.X_val)[2]
+    assert exact[:5].all()
+    assert not exact.all()
 
 
 @pytest.mark.parametrize("still_looks", [1, 5, 20])

@@ -359,7 +359,10 @@ class BoxSet(NearOptimalSet):
     def _margin_ranges(
         self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
     ) -> tuple[Vector, Vector, Mask]:
-        """Find the ranges of the margins that may lie on both sides of the breakpoint."""
+        """Find the ranges of the margins that may lie on both sides of the breakpoint.
+
+        With all the time there is, the search finds those that it needs sooner by itself.
+        """
 
         def undecided() -> Mask:
             low, high = self._known_margins(problem)
@@ -368,8 +371,8 @@ class BoxSet(NearOptimalSet):
         if deadline.moment < np.inf:
             rows = problem.X_val[undecided()]
             self._ranges.find_loosely(rows, deadline.share(RANGES_SHARE))
-        if deadline.moment == np.inf or undecided().sum() <= MANY:
-            self._ranges.find(problem.X_val[undecided()], deadline.share(RANGES_SHARE))
+            if undecided().sum() <= MANY:
+                self._ranges.find(problem.X_val[undecided()], deadline.share(RANGES_SHARE))
         return *self._known_margins(problem), self._ranges.known(problem.X_val)[2]
 
     def _known_margins(self, problem: TuningProblem) -> tuple[Vector, Vector]:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array
 
 from pessimal.limits import LATE_SECONDS, NEVER, Deadline, read_time_limit
 from pessimal.lp.highs import LinearProgram, WarmProgram
@@ -220,9 +220,8 @@ class BoxModels:
             return
         # In the unit of the limit the tolerance of its row is relative.
         self._unit = unit
-        scale = np.ones(last + 1)
-        scale[last] = rescaled
-        matrix = csr_array(diags_array(scale) @ self.program.matrix)
+        matrix = self.program.matrix.copy()
+        matrix.data[matrix.indptr[last] :] *= rescaled
         self.program = replace(self.program, matrix=matrix)
         self.__dict__.pop("_simplex", None)
 
@@ -251,10 +250,8 @@ class BoxModels:
         below = margins @ members.T < 1.0
         always = below.all(axis=1)
         kinked = below.any(axis=1) & ~always
-        program = _hinge_program(self.box, margins[kinked], weight[kinked])
-        others = csr_array((int(kinked.sum()), len(program.cost)))
-        linear = np.append(-weight[always] @ margins[always], np.zeros(int(kinked.sum())))
-        program = replace(program, matrix=program.matrix + vstack([others, linear[None, :]]))
+        linear = -weight[always] @ margins[always]
+        program = _hinge_program(self.box, margins[kinked], weight[kinked], linear=linear)
         program.row_upper[-1] = self.training_limit / self._unit - weight[always].sum()
         part = copy(self)
         part.program, part._reach, part._known_limits = program, self._reach[kinked], {}
@@ -333,14 +330,24 @@ def row_ranges(
 
 
 def _hinge_program(
-    box: Vector, margins: Matrix, weight: Vector, at: ArrayLike = 1.0
+    box: Vector, margins: Matrix, weight: Vector, at: ArrayLike = 1.0, linear: ArrayLike = 0.0
 ) -> LinearProgram:
-    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``weight·hinge``."""
-    n_hinges = len(margins)
-    loss = np.concatenate([np.zeros(len(box) + 1), weight])[None, :]
+    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``linear·u + weight·hinge``."""
+    n_hinges, n_models = margins.shape
+    n_columns = n_models + n_hinges
+    entries = np.column_stack([margins, np.ones(n_hinges)])
+    columns = np.tile(np.arange(n_models + 1), (n_hinges, 1))
+    columns[:, -1] += np.arange(n_hinges)
+    loss = np.append(np.broadcast_to(linear, n_models), weight)
+    kept, in_loss = entries != 0.0, np.flatnonzero(loss)
+    ends = np.cumsum([0, *kept.sum(axis=1), len(in_loss)])
+    matrix = csr_array(
+        (np.append(entries[kept], loss[in_loss]), np.append(columns[kept], in_loss), ends),
+        shape=(n_hinges + 1, n_columns),
+    )
     return LinearProgram(
-        cost=np.zeros(loss.shape[1]),
-        matrix=vstack([hstack([csr_array(margins), eye_array(n_hinges)]), csr_array(loss)], "csr"),
+        cost=np.zeros(n_columns),
+        matrix=matrix,
         row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),

@@ -177,3 +177,12 @@ def pulled_back(problem: TuningProblem, u: Vector, inner: Vector, limit: float) 
         loss = problem.train_loss(u[:-1], float(u[-1]))
         u = inner + max(0.0, limit - trained) / (loss - trained) * (u - inner)
     return u
+
+
+def all_pulled_back(problem: TuningProblem, models: Matrix, inner: Vector, limit: float) -> Matrix:
+    """Pull back those of some models that train too badly; see `pulled_back`."""
+    margins = models @ margin_rows(problem.X_train, problem.y_train).T
+    losses = HINGE.value(margins) @ problem.train_weight
+    for k in np.flatnonzero(losses > limit + MEMBER * problem.loss_unit(limit)):
+        models[k] = pulled_back(problem, models[k], inner, limit)
+    return models

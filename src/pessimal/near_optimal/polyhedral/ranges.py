@@ -7,7 +7,11 @@ per point, in the few rows of box and cuts, each starting from the last.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.limits import Deadline
 from pessimal.lp.codes import OPTIMAL
@@ -16,9 +20,9 @@ from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_range
 from pessimal.near_optimal.polyhedral.models import Models
 from pessimal.near_optimal.polyhedral.program import (
     MORE_CUTS,
+    all_pulled_back,
     coarse_ranges,
     near_optimal_programs,
-    pulled_back,
 )
 from pessimal.near_optimal.polyhedral.stopping import stopping
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
@@ -27,6 +31,9 @@ from pessimal.units import equilibrate
 
 ATTAINED = 1e-7
 """Relative distance from a bound at which a member attains it."""
+
+AT_ONCE = 64
+"""Rows whose models are verified together."""
 
 ROWS_PER_CUT = 20
 """A spare cut per so many training rows: to keep it costs less than to find it again."""
@@ -62,10 +69,12 @@ class ScoreRanges:
         self.factor = np.append(balanced.factor, 1.0)
         self._watch = Watch()
         self._balanced, self._budget = balanced.problem, budget
-        nothing = np.zeros((1, problem.n_features + 1))
-        self._program = self._programs(nothing)[1]
         self._known: dict[bytes, tuple[float, float, list[Vector]]] = {}
         self.met: list[Vector] = []  # models near the ends of ranges that are not exact
+
+    @cached_property
+    def _program(self) -> Models:
+        return self._programs(np.zeros((1, len(self.factor))))[1]
 
     def _programs(self, rows: Matrix) -> tuple[Models, Models]:
         """Return the set with rows of their own, and with none, each with room for many cuts."""
@@ -95,33 +104,30 @@ class ScoreRanges:
         """
         rows = margin_rows(points, np.ones(len(points)))
         low, high, exact = self.known(points)
-        for k in np.flatnonzero(~exact):
-            if deadline.over:
-                break
-            least, most, ends = self._range(rows[k : k + 1], deadline)
-            low[k], high[k] = max(low[k], least), min(high[k], most)
-            exact[k] = len(ends) > 0
-            self._known[points[k].tobytes()] = float(low[k]), float(high[k]), ends
+        with stopping(self._watch, deadline) as stops:
+            for batch in _batches(np.flatnonzero(~exact)):
+                for k, found in zip(
+                    batch, self._ranges(rows[batch], stops, deadline), strict=False
+                ):
+                    least, most, ends = found
+                    low[k], high[k] = max(low[k], least), min(high[k], most)
+                    exact[k] = len(ends) > 0
+                    self._known[points[k].tobytes()] = float(low[k]), float(high[k]), ends
         return low, high, exact
 
     def find_loosely(self, points: Matrix, deadline: Deadline) -> None:
         """Bound the scores of points of which nothing is known, in a few rounds of cuts each."""
+        places = {point.tobytes(): k for k, point in enumerate(points)}
+        new = [k for point, k in places.items() if point not in self._known]
         rows = margin_rows(points, np.ones(len(points)))
         rounds, self._program.rounds = self._program.rounds, LOOSE_ROUNDS
         try:
-            for point, row in zip(points, rows, strict=True):
-                if deadline.over:
-                    break
-                if point.tobytes() in self._known:
-                    continue
-                scaled, size = _scaled(row, self.factor)
-                ends = []
-                for sign in (1.0, -1.0):
-                    with stopping(self._watch, deadline):
-                        self._program.minimise(scaled, 0, sign)
-                    ends.append(sign * size * self._program.safe_bound())
-                    self.met.append(self._member(self._program.share))
-                self._known[point.tobytes()] = ends[0], ends[1], []
+            with stopping(self._watch, deadline) as stops:
+                for batch in _batches(np.array(new, dtype=np.intp)):
+                    bounds, members, _ = self._solved(rows[batch], stops)
+                    self.met += list(members.reshape(-1, rows.shape[1]))
+                    for k, (low, high) in zip(batch, bounds.tolist(), strict=False):
+                        self._known[points[k].tobytes()] = low, high, []
         finally:
             self._program.rounds = rounds
 
@@ -130,8 +136,11 @@ class ScoreRanges:
         low, high = coarse_ranges(self._problem, self._box, self._limit, form[None, :])
         if deadline.over:
             return float(low[0]), float(high[0])
-        least, most, _ = self._range(form[None, :], deadline)
-        return max(float(low[0]), least), min(float(high[0]), most)
+        least, most = float(low[0]), float(high[0])
+        with stopping(self._watch, deadline) as stops:
+            for found in self._ranges(form[None, :], stops, deadline):
+                least, most = max(least, found[0]), min(most, found[1])
+        return least, most
 
     def ends(self, points: Matrix) -> list[Vector]:
         """Return the models at the ends of the ranges of points that are exact."""
@@ -150,30 +159,40 @@ class ScoreRanges:
                 exact[k] = len(known[2]) > 0
         return low, high, exact
 
-    def _range(self, row: Matrix, deadline: Deadline) -> tuple[float, float, list[Vector]]:
-        """Return the range of one linear form and the models at its ends, if they were found."""
-        scaled, size = _scaled(row[0], self.factor)
-        bounds, ends = [], []
-        for sign in (1.0, -1.0):
-            with stopping(self._watch, deadline):
-                status = self._program.minimise(scaled, 0, sign)
-            bounds.append(size * self._program.safe_bound())
-            if status != OPTIMAL:
+    def _ranges(
+        self, rows: Matrix, stops: Callable[[], bool], deadline: Deadline
+    ) -> Iterator[tuple[float, float, list[Vector]]]:
+        """Yield ranges of linear forms and the models at both ends, if found; stopped, of fewer."""
+        bounds, members, optimal = self._solved(rows, stops)
+        reached = np.einsum("ij,ikj->ik", rows[: len(members)], members)
+        attained = np.abs(reached - bounds) <= ATTAINED * (1.0 + np.abs(reached))
+        at_ends = (optimal & attained).all(axis=1)
+        for k, (low, high) in enumerate(bounds.tolist()):
+            if at_ends[k] or stops():
+                yield low, high, list(members[k]) if at_ends[k] else []
                 continue
-            u = self._member(1.0)
-            reached = sign * float(row[0] @ u)
-            if reached - bounds[-1] <= ATTAINED * (1.0 + abs(reached)):
-                ends.append(u)
-        if len(ends) == len(bounds):
-            return bounds[0], -bounds[1], ends
-        low, high, by_highs = row_ranges(self._models, row, deadline)
-        return max(low[0], bounds[0]), min(high[0], -bounds[1]), list(by_highs)
+            least, most, by_highs = row_ranges(self._models, rows[k : k + 1], deadline)
+            yield max(low, float(least[0])), min(high, float(most[0])), list(by_highs)
 
-    def _member(self, share: float) -> Vector:
-        """Return the model this far from the inner one to the optimum at hand."""
-        u = self._inner + share * (self._program.model() / self.factor - self._inner)
-        u[:-1] = np.clip(u[:-1], -self._box, self._box)
-        return pulled_back(self._problem, u, self._inner, self._limit)
+    def _solved(
+        self, rows: Matrix, stops: Callable[[], bool]
+    ) -> tuple[Matrix, NDArray[np.float64], NDArray[np.bool_]]:
+        """Bound linear forms on both sides; return models near the ends, and which are optimal."""
+        program = self._program
+        bounds, ends, optimal = [], [], []
+        for row in rows:
+            if stops():
+                break
+            scaled, size = _scaled(row, self.factor)
+            for sign in (1.0, -1.0):
+                optimal.append(program.minimise(scaled, 0, sign) == OPTIMAL)
+                bounds.append(sign * size * program.safe_bound())
+                ends.append(program.share * (program.model() / self.factor - self._inner))
+        members = self._inner + np.reshape(ends, (-1, rows.shape[1]))
+        members[:, :-1] = np.clip(members[:, :-1], -self._box, self._box)
+        members = all_pulled_back(self._problem, members, self._inner, self._limit)
+        members = members.reshape(-1, 2, rows.shape[1])
+        return np.reshape(bounds, (-1, 2)), members, np.reshape(optimal, (-1, 2)).astype(np.bool_)
 
 
 class ConfinedScores:
@@ -210,6 +229,10 @@ class ConfinedScores:
                 self._program.minimise(scaled, 0, sign)
             ends.append(sign * size * self._program.safe_bound())
         return ends[0], ends[1]
+
+
+def _batches(places: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    return [places[k : k + AT_ONCE] for k in range(0, len(places), AT_ONCE)]
 
 
 def _scaled(form: Vector, factor: Vector) -> tuple[Matrix, float]:
