@@ -1,11 +1,11 @@
 """Branch and bound on directions: the largest loss over near-optimal models of many points.
 
-Splitting the set at the breakpoint of one point of hundreds changes next to nothing. A split along
-a direction of models narrows the ranges of all points at once, and few directions matter: those in
-which the average of `moments` that reaches the bound is spread out. The cell of largest bound is
-split where its average lies, along the coordinate of largest variance; in its halves those ranges
-are found again that add most to the bound. So it goes on until the bound meets the largest loss
-found or time is up.
+Splitting the set at the breakpoint of one point of hundreds makes one loss linear and changes
+little else. A bound is coarse because of points of which it knows no more than moments, and few
+directions matter: those in which the average that reaches the bound is spread out. The cell of
+largest bound is split by the scores of the point that are most correlated with the scores of all
+these, so that their ranges get narrower together; in its halves those are found again that add most
+to the bound. So it goes on until the bound meets the largest loss found or time is up.
 """
 
 from __future__ import annotations
