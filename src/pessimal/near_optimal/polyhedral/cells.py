@@ -51,8 +51,27 @@ class Coordinates:
         if not values[-1] > OPTIMAL_GAP**2:
             return None
         spread = np.sqrt(np.maximum(values, THINNEST**2 * values[-1]))
-        axes = vectors * spread / ranges.factor[:, None]
         inverse = vectors.T / spread[:, None] * ranges.factor
+        return cls._ranged(
+            centre, vectors * spread / ranges.factor[:, None], inverse, ranges, deadline
+        )
+
+    def rotated(
+        self, vectors: Matrix, ranges: ScoreRanges, deadline: Deadline
+    ) -> Coordinates | None:
+        """Return coordinates along orthonormal vectors of these; None if late."""
+        inverse = vectors.T @ self.inverse
+        return self._ranged(self.centre, self.axes @ vectors, inverse, ranges, deadline)
+
+    @classmethod
+    def _ranged(
+        cls,
+        centre: Vector,
+        axes: Matrix,
+        inverse: Matrix,
+        ranges: ScoreRanges,
+        deadline: Deadline,
+    ) -> Coordinates | None:
         ends = np.zeros((len(centre), 2))
         for j, form in enumerate(inverse):
             ends[j] = ranges.of_form(form, deadline)
@@ -113,6 +132,13 @@ class Cells:
         self.coordinates, self.ranges = coordinates, ranges
         self.root = Cell()
         self._scores = ranges.confined(MOST_CUTS)
+
+    def turn(self, vectors: Matrix, deadline: Deadline) -> bool:
+        """Take coordinates along other directions; return whether there was time."""
+        turned = self.coordinates.rotated(vectors, self.ranges, deadline)
+        if turned is not None:
+            self.coordinates = turned
+        return turned is not None
 
     def find(self, cell: Cell, points: Matrix, deadline: Deadline) -> None:
         """Bound the scores of points in a cell, those of which nothing is known there."""

@@ -91,6 +91,8 @@ class DirectionSearch:
         if not np.isfinite(root.bound):
             return np.inf
         self._look_around(root, best)
+        if deadline.left > LEAST_SOLVES * solving and self._cells.root.halves is None:
+            root = self._turned(root, deadline)
         nodes = [(-root.bound, next(order), self._cells.root, root)]
         closed = -np.inf
         while nodes and (left := deadline.left) > LEAST_SOLVES * solving:
@@ -112,6 +114,15 @@ class DirectionSearch:
                     continue
                 heapq.heappush(nodes, (-bound, next(order), half, child))
         return max(closed, -nodes[0][0] if nodes else -np.inf)
+
+    def _turned(self, root: Moments, deadline: Deadline) -> Moments:
+        """Let the coordinates be those in which the average of the whole set is spread out."""
+        vectors = np.linalg.eigh(root.covariance)[1]
+        if not self._cells.turn(vectors, deadline):
+            return root
+        return root._replace(
+            mean=vectors.T @ root.mean, covariance=vectors.T @ root.covariance @ vectors
+        )
 
     def bound_in(self, cell: Cell, deadline: Deadline) -> Moments:
         """Bound the loss over the models of a cell, with the ranges that are known."""
