@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
+from oracles import brute_force_worst_case
 from scipy.optimize import linprog
+from strategies import budgets, problems, uneven_problems
 
 from pessimal.limits import NEVER
 from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
 from pessimal.near_optimal.polyhedral.cells import Cell, Cells, Coordinates
 from pessimal.near_optimal.polyhedral.directions import DirectionSearch
-from pessimal.problem import Budget, TuningProblem
+from pessimal.problem import Budget, TuningProblem, Vector
 
 
 def drawn_members(
@@ -65,13 +69,15 @@ def test_no_member_of_a_cell_passes_its_ranges_or_its_bound(seed: int, loss: One
     search = DirectionSearch(problem, members.box, members.training_limit, loss, cells)
 
     u = drawn_members(problem, members.training_limit, rng, 60)
-    v = (u - coordinates.centre) @ coordinates.inverse.T
     scores = u[:, :-1] @ problem.X_val.T - u[:, -1:]
     losses = loss.value(problem.y_val * scores) @ problem.val_weight
     waiting = [cells.root]
     for _ in range(6):
         cell = waiting.pop(0)
-        inside = ((cell.low <= v) & (v <= cell.high)).all(axis=1)
+        inside = np.ones(len(u), dtype=np.bool_)
+        for cut in (around.cut for around in cell.line if around.cut is not None):
+            score = u[:, :-1] @ cut.point - u[:, -1]
+            inside &= (cut.low <= score) & (score <= cut.high)
         low, high = cells.known(cell, problem.X_val)
         node = search.bound_in(cell, NEVER)
         if inside.any():
@@ -83,10 +89,37 @@ def test_no_member_of_a_cell_passes_its_ranges_or_its_bound(seed: int, loss: One
 
 
 def test_a_cell_is_cut_once_and_its_halves_cover_it() -> None:
-    cell = Cell(np.array([-1.0, -2.0]), np.array([1.0, 2.0]))
-    left, right = cell.split(1, 0.5)
-    assert cell.split(0, 0.0) == (left, right)
-    assert left.low.tolist() == [-1.0, -2.0]
-    assert left.high.tolist() == [1.0, 0.5]
-    assert right.low.tolist() == [-1.0, 0.5]
-    assert right.high.tolist() == [1.0, 2.0]
+    cell, point = Cell(), np.array([1.0, -2.0])
+    below, above = cell.split(point, 0.5)
+    assert cell.split(-point, 0.0) == (below, above)
+    assert [half.parent for half in (below, above)] == [cell, cell]
+    assert below.cut is not None
+    assert above.cut is not None
+    assert below.cut.point is above.cut.point is point
+    assert [*below.cut[1:], *above.cut[1:]] == [-np.inf, 0.5, 0.5, np.inf]
+
+
+@pytest.mark.parametrize("loss", [HINGE, ZeroOne()])
+@given(data=st.data())
+def test_no_bound_is_below_the_worst_case_of_enumeration(
+    loss: OneBreakpoint, data: st.DataObject
+) -> None:
+    problem, budget = data.draw(problems() | uneven_problems()), data.draw(budgets())
+    box = data.draw(st.sampled_from((problem.lower, problem.upper)))
+    members = BoxSet(problem, box, budget)
+    ranges = members._ranges
+    ranges.find_loosely(problem.X_val, NEVER)
+    ranges.find_loosely(problem.X_train, NEVER)
+    coordinates = Coordinates.of(np.array(ranges.members), ranges, NEVER)
+    if coordinates is None:  # the set is all but a point
+        return
+    worst = brute_force_worst_case(problem, box, budget, "hinge" if loss is HINGE else "zero_one")
+    looks = 0
+
+    def best(_: Vector | None) -> float:
+        nonlocal looks
+        looks += 1
+        return worst if looks < 25 else np.inf  # then the search is over
+
+    search = DirectionSearch(problem, box, members.training_limit, loss, Cells(coordinates, ranges))
+    assert search.bound(best, 1e-7, NEVER) >= worst - 1e-6

@@ -14,7 +14,7 @@ from oracles import brute_force_worst_case
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import HINGE, OneBreakpoint, ZeroOne
 from pessimal.near_optimal.polyhedral.box_set import BoxSet
-from pessimal.near_optimal.polyhedral.cells import Cell, Cells, Coordinates
+from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
 from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.near_optimal.polyhedral.moments import MomentProgram
 from pessimal.near_optimal.polyhedral.parabolas import Parabolas, Points
@@ -91,9 +91,10 @@ def test_multipliers_of_a_solve_that_was_stopped_bound_every_model(
 def test_a_cell_outside_the_set_is_known_to_be_empty() -> None:
     problem = random_problem(0, 20, 10, 3)
     search, cells, _ = searched(problem, Budget(epsilon=0.1), HINGE)
-    low, high = cells.root.low.copy(), cells.root.high.copy()
-    low[0], high[0] = 1.01 * high[0], 2.0 * high[0]
-    assert search.bound_in(Cell(low, high), NEVER).bound == -np.inf
+    point = problem.X_val[0]
+    highest = cells.known(cells.root, point[None, :])[1][0]
+    outside = cells.root.split(point, highest + 0.1)[1]
+    assert search.bound_in(outside, NEVER).bound == -np.inf
 
 
 def test_a_sum_of_parabolas_is_nowhere_larger_than_said() -> None:

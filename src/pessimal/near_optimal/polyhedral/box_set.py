@@ -312,24 +312,35 @@ class BoxSet(NearOptimalSet):
         cases = WorstCases(problem, self.budget, loss)
         cases.begin(self.box, self.training_limit, self._inner)
         with suppress(KeyboardInterrupt):
-            low, high, exact = self._margin_ranges(problem, loss, deadline)
-            met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-            cases.know(low, high, exact, met, deadline.share(ASCENT_SHARE))
-            if node_limit is None and deadline.moment < np.inf:
-                many = _undecided(low, high, loss.threshold) > MANY
-                first = deadline.share(0.0 if many else FIRST_SHARE)
-                cases.solve_root(first, deadline.share(ROOT_SHARE))
-                if not many:
-                    cases.run(first)
-                rest = deadline.share(MOMENTS_SHARE_OF_MANY if many else MOMENTS_SHARE)
-                self._bound_along_directions(cases, problem, loss, rest)
-            cases.run(deadline, node_limit)
+            self.explore(cases, problem, loss, deadline, node_limit)
         found = cases.known()
         if not loss.counts:
             return found.u, found.upper_bound
         deeper = self._deepest(problem, found.u, loss.threshold, deadline)
         u = max(found.u, deeper, key=lambda u: mean_loss(problem, loss, u))
         return u, found.upper_bound
+
+    def explore(
+        self,
+        cases: WorstCases,
+        problem: TuningProblem,
+        loss: OneBreakpoint,
+        deadline: Deadline,
+        node_limit: int | None = None,
+    ) -> None:
+        """Find the largest loss, or bound it, with cases that have begun."""
+        low, high, exact = self._margin_ranges(problem, loss, deadline)
+        met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
+        cases.know(low, high, exact, met, deadline.share(ASCENT_SHARE))
+        if node_limit is None and deadline.moment < np.inf:
+            many = _undecided(low, high, loss.threshold) > MANY
+            first = deadline.share(0.0 if many else FIRST_SHARE)
+            cases.solve_root(first, deadline.share(ROOT_SHARE))
+            if not many:
+                cases.run(first)
+            rest = deadline.share(MOMENTS_SHARE_OF_MANY if many else MOMENTS_SHARE)
+            self._bound_along_directions(cases, problem, loss, rest)
+        cases.run(deadline, node_limit)
 
     def _bound_along_directions(
         self, cases: WorstCases, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline

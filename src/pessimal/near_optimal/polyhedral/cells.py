@@ -1,8 +1,9 @@
-"""Cells: the near-optimal models of a box, cut up along a few coordinates.
+"""Cells: the near-optimal models of a box, cut up by the scores of points.
 
 Bounds on losses are as coarse as the ranges of scores are wide. In a part of the set they are
-narrower, of all points at once. So the set is cut into *cells*, boxes in coordinates in which
-models are spread alike, ``u = centre + axes·v``, and ranges are found again in each.
+narrower, of all points at once. So the set is cut into *cells* by the scores of a few points, and
+ranges are found again in each. Coordinates in which models are spread alike, ``u = centre +
+axes·v``, keep numbers of usual size.
 
 A cell and the ranges in it have nothing to do with what is asked of them. They are kept with the
 set, and every search for a worst case cuts further where the last one ended.
@@ -10,6 +11,7 @@ set, and every search for a worst case cuts further where the last one ended.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,9 +19,12 @@ import numpy as np
 
 from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.parabolas import Points
-from pessimal.near_optimal.polyhedral.ranges import ConfinedScores, ScoreRanges
-from pessimal.problem import Matrix, Vector
+from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
+from pessimal.problem import Matrix, Vector, margin_rows
 from pessimal.tolerances import OPTIMAL_GAP
+
+MOST_CUTS = 40
+"""Points whose scores are confined where others are found: those that cut last, for deep cells."""
 
 THINNEST = 1e-6
 """Least spread of models along a coordinate, relative to the largest."""
@@ -80,31 +85,37 @@ class Coordinates:
         return self.centre + self.axes @ v
 
 
+class Cut(NamedTuple):
+    """A point and the range of its scores in a cell: what makes that a part of another."""
+
+    point: Vector
+    low: float
+    high: float
+
+
 @dataclass(eq=False)
 class Cell:
-    """Models whose coordinates have these ranges; those of scores found there, and its halves."""
+    """A part of its parent; the ranges of scores that were found there, and its halves."""
 
-    low: Vector
-    high: Vector
     parent: Cell | None = None
+    cut: Cut | None = None
     halves: tuple[Cell, Cell] | None = None
     known: dict[bytes, tuple[float, float]] = field(default_factory=dict)
 
-    def split(self, j: int, at: float) -> tuple[Cell, Cell]:
-        """Return its halves: as they are, or cut across the j-th coordinate."""
+    def split(self, point: Vector, at: float) -> tuple[Cell, Cell]:
+        """Return its halves: as they are, or with scores of a point below `at` and above."""
         if self.halves is None:
-            middle = self.high.copy(), self.low.copy()
-            middle[0][j] = middle[1][j] = at
-            self.halves = Cell(self.low, middle[0], self), Cell(middle[1], self.high, self)
+            below, above = Cut(point, -np.inf, at), Cut(point, at, np.inf)
+            self.halves = Cell(self, below), Cell(self, above)
         return self.halves
 
-
-class _Cut(NamedTuple):
-    """How a set is cut up; as one thing, for a Ctrl-C may come between any two."""
-
-    coordinates: Coordinates
-    root: Cell
-    scores: ConfinedScores
+    @property
+    def line(self) -> Iterator[Cell]:
+        """The cell and those around it, from the inside."""
+        cell: Cell | None = self
+        while cell is not None:
+            yield cell
+            cell = cell.parent
 
 
 class Cells:
@@ -118,63 +129,63 @@ class Cells:
     """
 
     def __init__(self, coordinates: Coordinates, ranges: ScoreRanges) -> None:
-        self.ranges = ranges
-        self._cut = self._along(coordinates)
-
-    def _along(self, coordinates: Coordinates) -> _Cut:
-        root = Cell(coordinates.low, coordinates.high)
-        return _Cut(coordinates, root, self.ranges.along(coordinates.inverse))
-
-    @property
-    def coordinates(self) -> Coordinates:
-        """Those in which cells are boxes."""
-        return self._cut.coordinates
-
-    @property
-    def root(self) -> Cell:
-        """The whole set."""
-        return self._cut.root
+        self.coordinates, self.ranges = coordinates, ranges
+        self.root = Cell()
+        self._scores = ranges.confined(MOST_CUTS)
 
     def turn(self, vectors: Matrix, deadline: Deadline) -> bool:
-        """Cut the set, as yet whole, along other directions; return whether there was time."""
+        """Take coordinates along other directions; return whether there was time."""
         turned = self.coordinates.rotated(vectors, self.ranges, deadline)
         if turned is not None:
-            self._cut = self._along(turned)
+            self.coordinates = turned
         return turned is not None
 
     def find(self, cell: Cell, points: Matrix, deadline: Deadline) -> None:
         """Bound the scores of points in a cell, those of which nothing is known there."""
-        offset = self.coordinates.inverse @ self.coordinates.centre
-        scores = self._cut.scores
-        scores.confine(cell.low + offset, cell.high + offset)
-        for point in points:
-            if deadline.over:
-                break
-            key = point.tobytes()
-            if key not in cell.known:
-                cell.known[key] = scores.bound(point, deadline)
+        self._scores.confine(*self.cuts(cell))
+        unknown = {point.tobytes(): point for point in points}
+        for key in cell.known.keys() & unknown.keys():
+            del unknown[key]
+        missing = np.array(list(unknown.values())).reshape(-1, points.shape[1])
+        for key, ends in zip(unknown, self._scores.bounds(missing, deadline), strict=False):
+            cell.known[key] = ends
+
+    def cuts(self, cell: Cell) -> tuple[Matrix, Vector, Vector]:
+        """Return the points by whose scores a cell was cut out, and their ranges there."""
+        cuts = [around.cut.point for around in cell.line if around.cut is not None]
+        distinct = {point.tobytes(): point for point in reversed(cuts)}
+        points = np.array(list(distinct.values())).reshape(-1, len(self.coordinates.centre) - 1)
+        return points, *self.known(cell, points)
 
     def known(self, cell: Cell, points: Matrix) -> tuple[Vector, Vector]:
         """Return what is known of the ranges of scores in a cell: what holds around it, too."""
         low, high, _ = self.ranges.known(points)
         keys = [point.tobytes() for point in points]
-        around: Cell | None = cell
-        while around is not None:
+
+        def narrow(k: int, least: float, most: float) -> None:
+            low[k], high[k] = max(low[k], least), min(high[k], most)
+
+        for around in cell.line:
             if around.known:
                 for k, key in enumerate(keys):
                     ends = around.known.get(key)
                     if ends is not None:
-                        low[k], high[k] = max(low[k], ends[0]), min(high[k], ends[1])
-            around = around.parent
+                        narrow(k, *ends)
+            if around.cut is not None:
+                cut = around.cut.point.tobytes()
+                for k, key in enumerate(keys):
+                    if key == cut:
+                        narrow(k, around.cut.low, around.cut.high)
         return low, np.maximum(low, high)
 
     def points(
-        self, cell: Cell, rows: Matrix, threshold: float, low: Vector, high: Vector, weight: Vector
+        self, rows: Matrix, threshold: float, low: Vector, high: Vector, weight: Vector
     ) -> Points:
         """Return ``threshold − rows·u`` as functions of v, given the ranges of ``rows·u``."""
-        in_v = rows @ self.coordinates.axes
-        offset = threshold - rows @ self.coordinates.centre
-        ends = np.array([in_v * cell.low, in_v * cell.high])
+        at = self.coordinates
+        in_v = rows @ at.axes
+        offset = threshold - rows @ at.centre
+        ends = np.array([in_v * at.low, in_v * at.high])
         least, most = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
         low, high = (
             np.maximum(threshold - high, offset - most),
@@ -183,6 +194,9 @@ class Cells:
         return Points(in_v, offset, low, np.maximum(low, high), weight)
 
     def sides(self, cell: Cell) -> Points:
-        """Return the coordinates as functions of v with a range."""
-        q = len(cell.low)
-        return Points(-np.eye(q), np.zeros(q), cell.low, cell.high, np.zeros(q))
+        """Return the coordinates, and the scores by which a cell was cut out, with their ranges."""
+        at, q = self.coordinates, len(self.coordinates.low)
+        points, low, high = self.cuts(cell)
+        rows = margin_rows(points, np.ones(len(points)))
+        by_scores = self.points(rows, 0.0, low, high, np.zeros(len(rows)))
+        return Points(-np.eye(q), np.zeros(q), at.low, at.high, np.zeros(q)) + by_scores

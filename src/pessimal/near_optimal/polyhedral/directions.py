@@ -1,11 +1,11 @@
 """Branch and bound on directions: the largest loss over near-optimal models of many points.
 
-Splitting the set at the breakpoint of one point of hundreds changes next to nothing. A split along
-a direction of models narrows the ranges of all points at once, and few directions matter: those in
-which the average of `moments` that reaches the bound is spread out. The cell of largest bound is
-split where its average lies, along the coordinate of largest variance; in its halves those ranges
-are found again that add most to the bound. So it goes on until the bound meets the largest loss
-found or time is up.
+Splitting the set at the breakpoint of one point of hundreds makes one loss linear and changes
+little else. A bound is coarse because of points of which it knows no more than moments, and few
+directions matter: those in which the average that reaches the bound is spread out. The cell of
+largest bound is split by the scores of the point that are most correlated with the scores of all
+these, so that their ranges get narrower together; in its halves those are found again that add most
+to the bound. So it goes on until the bound meets the largest loss found or time is up.
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ EDGE = 0.2
 
 WORTH_NARROWING = 0.95
 """Of what points may narrow a bound by, the part for which ranges are found again."""
+
+MOST_CANDIDATES = 300
+"""Points that are looked at for a split, those that add most to the bound."""
+
+NEAR = 0.15
+"""Part of a range within which a breakpoint is split at instead of the mean."""
+
+LEAST_SPREAD = 1e-3
+"""Variance of scores, by the square of their range, below which a split would divide nothing."""
 
 LEAST_SOLVES = 2.5
 """A cell is split while there is time to solve so many programs: of half a split nothing is left.
@@ -60,6 +69,8 @@ class DirectionSearch:
             margin_rows(problem.X_val, problem.y_val),
             margin_rows(problem.X_train, problem.y_train),
         )
+        self._points = np.vstack([problem.X_val, problem.X_train])
+        self._breakpoints = np.append(loss.threshold * problem.y_val, problem.y_train)
 
     def bound(
         self, best: Callable[[Vector | None], float], gain: float, deadline: Deadline
@@ -117,7 +128,7 @@ class DirectionSearch:
         """Bound the loss over the models of a cell, with the ranges that are known."""
         problem, cells = self._problem, self._cells
         judged, trained = (
-            cells.points(cell, rows, at, *self._margins(cell, X, y), weight)
+            cells.points(rows, at, *self._margins(cell, X, y), weight)
             for rows, X, y, at, weight in (
                 (
                     self._rows[0],
@@ -131,8 +142,8 @@ class DirectionSearch:
         )
         p, factor = len(self._box), cells.ranges.factor
         box = self._box * factor[:-1]
-        weights = cells.points(cell, np.eye(p, p + 1) * factor, 0.0, -box, box, np.zeros(p))
-        reach = np.maximum(np.abs(cell.low), np.abs(cell.high))
+        weights = cells.points(np.eye(p, p + 1) * factor, 0.0, -box, box, np.zeros(p))
+        reach = np.maximum(np.abs(cells.coordinates.low), np.abs(cells.coordinates.high))
         others = weights + cells.sides(cell)
         program = MomentProgram(judged, trained, others, self._loss.counts, self._limit, reach)
         return program.solve(deadline)
@@ -144,25 +155,44 @@ class DirectionSearch:
 
     def _halves(self, cell: Cell, node: Moments, deadline: Deadline) -> tuple[Cell, Cell]:
         """Split a cell, or take its halves, and find the ranges there that matter most."""
-        rows = np.vstack(self._rows) @ self._cells.coordinates.axes
-        points = np.vstack([self._problem.X_val, self._problem.X_train])
-        # What each point adds, as far as its score is correlated with each coordinate.
-        spread = np.einsum("ij,jk,ik->i", rows, node.covariance, rows)[:, None]
-        product = np.maximum(spread, NO_SPREAD) * np.maximum(np.diag(node.covariance), NO_SPREAD)
-        correlation = np.minimum(1.0, (rows @ node.covariance) ** 2 / product)
         gaps = np.append(node.judged, node.trained)
-        width = cell.high - cell.low
-        j = int(np.argmax(gaps @ correlation + NO_SPREAD * width))
-        at = np.clip(node.mean[j], cell.low[j] + EDGE * width[j], cell.high[j] - EDGE * width[j])
-        halves = cell.split(j, float(at))
-        j = int(np.argmax(cell.high - halves[0].high))  # another search may have cut it before
-        worth = gaps * correlation[:, j]
+        if cell.halves is None:
+            cell.split(*self._split(cell, node, gaps))
+        assert cell.halves is not None
+        assert cell.halves[0].cut is not None
+        at = cell.halves[0].cut.point
+        form = margin_rows(at[None, :], np.ones(1)) @ self._cells.coordinates.axes
+        rows = np.vstack(self._rows) @ self._cells.coordinates.axes
+        worth = gaps * _correlation(form, rows, node.covariance)[0]
         order = np.argsort(-worth, kind="stable")
         most = WORTH_NARROWING * worth.sum()
-        chosen = points[order[: 1 + np.searchsorted(np.cumsum(worth[order]), most)]]
-        self._cells.find(halves[0], chosen, deadline.share(0.5))
-        self._cells.find(halves[1], chosen, deadline)
-        return halves
+        chosen = self._points[order[: 1 + np.searchsorted(np.cumsum(worth[order]), most)]]
+        self._cells.find(cell.halves[0], chosen, deadline.share(0.5))
+        self._cells.find(cell.halves[1], chosen, deadline)
+        return cell.halves
+
+    def _split(self, cell: Cell, node: Moments, gaps: Vector) -> tuple[Vector, float]:
+        """Return the point by whose scores to split a cell, and where.
+
+        What points add to a bound falls as far as their scores are correlated with those that are
+        split. A range in which scores hardly vary is not worth it.
+        """
+        coordinates = self._cells.coordinates
+        matter = np.argsort(-gaps, kind="stable")[:MOST_CANDIDATES]
+        points = self._points[matter]
+        forms = margin_rows(points, np.ones(len(points)))
+        low, high = self._cells.known(cell, points)
+        in_v, width = forms @ coordinates.axes, high - low
+        variance = np.einsum("ij,jk,ik->i", in_v, node.covariance, in_v)
+        correlation = _correlation(in_v, in_v, node.covariance)
+        worth = np.where(variance > LEAST_SPREAD * width**2, correlation @ gaps[matter], 0.0)
+        k = int(np.argmax(worth + NO_SPREAD * width))
+        mean = float(forms[k] @ coordinates.model(node.mean))
+        breakpoint_ = self._breakpoints[matter[k]]
+        if abs(mean - breakpoint_) < NEAR * width[k]:
+            mean = breakpoint_  # a loss is linear in either half
+        margin = EDGE * width[k]
+        return points[k], float(np.clip(mean, low[k] + margin, high[k] - margin))
 
     def _look_around(self, node: Moments, best: Callable[[Vector | None], float]) -> None:
         """Look for larger losses where the average of a cell lies, and how far it is spread."""
@@ -170,3 +200,13 @@ class DirectionSearch:
         far = np.sqrt(max(0.0, float(values[-1]))) * vectors[:, -1]
         for v in (node.mean, node.mean + far, node.mean - far):
             best(self._cells.coordinates.model(v))
+
+
+def _correlation(forms: Matrix, others: Matrix, covariance: Matrix) -> Matrix:
+    """Return the squared correlations of linear forms of models with others."""
+    spread, other = (
+        np.maximum(np.einsum("ij,jk,ik->i", rows, covariance, rows), NO_SPREAD)
+        for rows in (forms, others)
+    )
+    crossed = (forms @ covariance @ others.T) ** 2
+    return np.minimum(1.0, crossed / (spread[:, None] * other[None, :]))

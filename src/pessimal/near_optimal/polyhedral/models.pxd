@@ -17,6 +17,7 @@ cdef class Models(Simplex):
 
     cpdef void move_to(self, const double[::1] box, double limit, double unit, const double[::1] inner)
     cdef void forget_cuts(self)
+    cpdef void replace_rows(self, const double[:, ::1] rows)
     cdef void set_cost(self, Py_ssize_t k, double slope_left, double slope_right, double kink)
     cpdef double active_set_loss(self, const double[::1] weight)
     cdef int optimise_active_set(self, const double[::1] weight)

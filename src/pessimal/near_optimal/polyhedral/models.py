@@ -97,6 +97,17 @@ class Models(Simplex):
                 self.A[self.n_val + c, j] = 0.0
         self.refactor()
 
+    def replace_rows(self, rows: Matrix) -> None:
+        """Let these, as many as there is room for, be the first of its rows, others be 0.
+
+        Their bounds are to be set afterwards.
+        """
+        for k in range(self.n_val):
+            for j in range(self.q):
+                self.A[k, j] = rows[k, j] if k < rows.shape[0] else 0.0
+            self.set_bounds(self.q + k, self.widest_low[self.q + k], self.widest_high[self.q + k])
+        self.refactor()
+
     def set_cost(self, k: int, slope_left: float, slope_right: float, kink: float) -> None:
         """Let row `k` cost a function of one kink, 0 there; `reprice` makes it count."""
         self.slope_left[k] = slope_left

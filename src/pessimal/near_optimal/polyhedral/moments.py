@@ -33,7 +33,7 @@ from pessimal.limits import Deadline
 from pessimal.near_optimal.polyhedral.parabolas import SMALLEST, Parabolas, Points
 from pessimal.problem import Matrix, Vector
 
-TOLERANCE = 1e-8
+TOLERANCE = 1e-7
 """Of the solver, which decides how good a bound is, not whether it holds."""
 
 NARROWEST = 1e-4

@@ -85,12 +85,10 @@ class ScoreRanges:
             program.move_to(box, self._limit, unit, self.factor * self._inner)
         return programs
 
-    def along(self, forms: Matrix) -> ConfinedScores:
-        """Return what bounds scores within ranges of linear forms of ``(w, b)``."""
-        scaled = forms / self.factor
-        size = np.abs(scaled).max(axis=1)
-        program, _ = self._programs(np.ascontiguousarray(scaled / size[:, None]))
-        return ConfinedScores(program, self._watch, self.factor, size)
+    def confined(self, most: int) -> ConfinedScores:
+        """Return what bounds scores where those of a few points, `most` or fewer, are known."""
+        rows = np.zeros((most, self._problem.n_features + 1))
+        return ConfinedScores(self._programs(rows)[0], self._watch, self.factor)
 
     @property
     def members(self) -> list[Vector]:
@@ -196,39 +194,43 @@ class ScoreRanges:
 
 
 class ConfinedScores:
-    """Bounds on scores over the models for which some linear forms have given ranges.
+    """Bounds on scores over the models that give some points scores in given ranges.
 
     Parameters
     ----------
     program : Models
-        The set, with the forms as rows.
+        The set, with room for the points as rows.
     watch : Watch
     factor : ndarray of shape (p + 1,)
         What ``(w, b)`` is multiplied by in the program.
-    size : ndarray of shape (n_forms,)
-        What the forms are divided by there.
     """
 
-    def __init__(self, program: Models, watch: Watch, factor: Vector, size: Vector) -> None:
-        self._program, self._watch, self._factor, self._size = program, watch, factor, size
+    def __init__(self, program: Models, watch: Watch, factor: Vector) -> None:
+        self._program, self._watch, self._factor = program, watch, factor
         program.rounds = LOOSE_ROUNDS
 
-    def confine(self, low: Vector, high: Vector) -> None:
-        """Give the forms ranges."""
-        for j, size in enumerate(self._size):
-            ends = low[j] / size, high[j] / size
-            slack = LP_FEASIBILITY * (1.0 + max(map(abs, ends)))  # models between two cells
-            self._program.set_bounds(len(self._factor) + j, ends[0] - slack, ends[1] + slack)
+    def confine(self, points: Matrix, low: Vector, high: Vector) -> None:
+        """Give the scores of points ranges, of the last if there are more than room is for."""
+        last = slice(max(0, len(points) - self._program.n_val), None)
+        rows = margin_rows(points[last], np.ones(len(points[last]))) / self._factor
+        size = np.abs(rows).max(axis=1)
+        self._program.replace_rows(np.ascontiguousarray(rows / size[:, None]))
+        for k, ends in enumerate(np.transpose([low[last], high[last]]) / size[:, None]):
+            slack = LP_FEASIBILITY * (1.0 + float(np.abs(ends).max()))  # models between two cells
+            self._program.set_bounds(len(self._factor) + k, ends[0] - slack, ends[1] + slack)
 
-    def bound(self, point: Vector, deadline: Deadline) -> tuple[float, float]:
-        """Bound the score of a point in a few rounds of cuts."""
-        scaled, size = _scaled(margin_rows(point[None, :], np.ones(1))[0], self._factor)
-        ends = []
-        for sign in (1.0, -1.0):
-            with stopping(self._watch, deadline):
-                self._program.minimise(scaled, 0, sign)
-            ends.append(sign * size * self._program.safe_bound())
-        return ends[0], ends[1]
+    def bounds(self, points: Matrix, deadline: Deadline) -> Iterator[tuple[float, float]]:
+        """Bound the scores of points, one after the other, in a few rounds of cuts each."""
+        program = self._program
+        with stopping(self._watch, deadline) as stops:
+            for row in margin_rows(points, np.ones(len(points))):
+                if stops():
+                    return
+                scaled, size = _scaled(row, self._factor)
+                program.minimise(scaled, 0, 1.0)
+                low = size * program.safe_bound()
+                program.minimise(scaled, 0, -1.0)
+                yield low, -size * program.safe_bound()
 
 
 def _batches(places: NDArray[np.intp]) -> list[NDArray[np.intp]]:

@@ -42,6 +42,9 @@ from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, OPTIMAL_GAP
 EVALUATION_SHARE = 0.7
 """Of the time left, for the worst case of the most promising h: without it there is no proof."""
 
+MOMENTS_SHARE = 0.9
+"""Of the time left then, for a bound by moments on one that is not known."""
+
 SMALLEST = 1e-9
 """Parts shorter than this are not cut any further."""
 
@@ -170,6 +173,8 @@ def _evaluated(oracle: WorstCaseOracle, end: End) -> End:
         oracle.report()
         enough = min(oracle.best_value, point.value + OPTIMAL_GAP)
         found = oracle.settled(end.h, enough, EVALUATION_SHARE)
+        if not found.settles(enough):
+            found = oracle.bounded_by_moments(found, MOMENTS_SHARE)
     worse = max(point, found, key=attrgetter("value"))
     return End(replace(worse, bound=found.bound), end.tangent)
 
