@@ -21,10 +21,10 @@ from itertools import product
 from pessimal import Budget, solve_pessimistic
 from pessimal.limits import Progress
 from pessimal.reproduction.instances import DATA_SETS, draw, tuning_problem
-from pessimal.solvers.search import driver
+from pessimal.solvers.search import parts
 
 MOMENTS = (2.0, 5.0, 20.0)
-WAYS = {"tree": (0, 0), "with cells": (driver.CELLS_AHEAD, driver.CELLS_BEHIND)}
+WAYS = {"tree": (0, 0), "with cells": (parts.CELLS_AHEAD, parts.CELLS_BEHIND)}
 """Cells that are halved in a turn, by whether they are ahead or behind."""
 
 
@@ -59,7 +59,7 @@ def main() -> None:
     print("|", " | ".join(columns), "|")
     print("| --- " * len(columns) + "|")
     for data, rows, epsilon, seed in product(asked.data, asked.rows, asked.epsilons, asked.seeds):
-        for way, (driver.CELLS_AHEAD, driver.CELLS_BEHIND) in WAYS.items():
+        for way, (parts.CELLS_AHEAD, parts.CELLS_BEHIND) in WAYS.items():
             row = cells(data, rows, Budget(epsilon=epsilon), seed, asked.seconds)
             named = [data, f"{rows} + {rows}", f"{epsilon:g}", str(seed), way]
             print("|", " | ".join([*named, *row]), "|", flush=True)

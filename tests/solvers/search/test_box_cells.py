@@ -13,8 +13,8 @@ from pessimal.lp.watch import Watch
 from pessimal.problem import Mask, Vector
 from pessimal.reproduction.instances import draw, tuning_problem
 from pessimal.solvers.base import Task
-from pessimal.solvers.search import driver
 from pessimal.solvers.search.box_cells import BoxCells
+from pessimal.solvers.search.parts import parts_of
 
 BUDGETS = (Budget(epsilon=0.2), Budget(epsilon=0.05, delta=0.05), Budget(delta=0.1), Budget(3.0))
 ALL_CELLS = 400
@@ -40,7 +40,7 @@ def drawn(seed: int) -> tuple[TuningProblem, Mask]:
 
 def cells_of(problem: TuningProblem, budget: Budget, flipped: Mask) -> BoxCells:
     """Return the cells of the part λ > 0."""
-    cells = driver._parts(Task(problem, budget, flipped), 0, Watch())[1].cells
+    cells = parts_of(Task(problem, budget, flipped), 0, Watch())[1].cells
     assert cells is not None
     return cells
 
