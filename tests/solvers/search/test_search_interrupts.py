@@ -12,7 +12,8 @@ from pessimal.datasets import load_diabetes, paper_split
 from pessimal.limits import Limits, Progress
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solvers.base import Result, Status, Task
-from pessimal.solvers.search import driver
+from pessimal.solvers.search import driver, parts
+from pessimal.solvers.search.box_cells import BoxCells
 from pessimal.solvers.search.driver import SearchSolver
 from pessimal.solvers.search.tree import Tree
 
@@ -56,7 +57,7 @@ class TestAfterAnyCallOfTheTree:
                     raise KeyboardInterrupt
                 return more
 
-        monkeypatch.setattr(driver, "Tree", InterruptedTree)
+        monkeypatch.setattr(parts, "Tree", InterruptedTree)
 
     @VIEWS
     def test_the_bound_holds(self, epsilon: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +70,30 @@ class TestAfterAnyCallOfTheTree:
                 break
             assert outcome.status is Status.INTERRUPTED
         assert calls > 4
+
+    def test_the_bound_holds_after_any_call_of_the_cells(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(driver, "CAP_STAGE", 0)
+        monkeypatch.setattr(parts, "TURN", 1)
+
+        def interrupted_after(calls: int) -> type[BoxCells]:
+            class InterruptedCells(BoxCells):
+                left = calls
+
+                def advance(self, n_cells: int, cutoff: float, price_limit: float) -> None:
+                    super().advance(n_cells, cutoff, price_limit)
+                    self.left -= 1
+                    if self.left == 0:
+                        raise KeyboardInterrupt
+
+            return InterruptedCells
+
+        for calls in range(1, 40, 6):
+            monkeypatch.setattr(parts, "BoxCells", interrupted_after(calls))
+            outcome = search(0.2)
+            assert_frames_the_optimum(outcome, 0.2)
+            assert outcome.status is Status.INTERRUPTED
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pessimal.certificate import certify
 from pessimal.limits import Limits
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solvers.base import Result, Status, Task
-from pessimal.solvers.search import driver
+from pessimal.solvers.search import driver, parts
 from pessimal.solvers.search.complementarities import optimistic_conditions
 from pessimal.solvers.search.driver import SearchSolver
 from pessimal.solvers.search.tree import Tree
@@ -63,7 +63,7 @@ def test_time_that_ends_inside_a_node_keeps_its_bound(
             clock.still_looks = clock.looks + 3
             return bool(super().advance(n_nodes))
 
-    monkeypatch.setattr(driver, "Tree", LateTree)
+    monkeypatch.setattr(parts, "Tree", LateTree)
     outcome = search(large, epsilon)
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.nodes == 1
@@ -91,7 +91,7 @@ def test_ctrl_c_inside_a_node_ends_it(
             return bool(super().advance(n_nodes))
 
     monkeypatch.setattr("time.perf_counter", look)
-    monkeypatch.setattr(driver, "Tree", InterruptedTree)
+    monkeypatch.setattr(parts, "Tree", InterruptedTree)
     outcome = search(large, None)
     assert outcome.status is Status.INTERRUPTED
     assert outcome.nodes == 1

@@ -22,7 +22,7 @@ from pessimal.limits import Deadline, Limits, Progress
 from pessimal.lp.watch import Watch
 from pessimal.problem import Budget, Mask, TuningProblem, Vector
 from pessimal.solvers.base import BaseSolver, Result, Status, Stop, Task
-from pessimal.solvers.search.parts import TURN, Part, active_set_parts, parts_of
+from pessimal.solvers.search.parts import Part, active_set_parts, parts_of
 from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
@@ -190,7 +190,7 @@ class _Search:
                 began, nodes = time.perf_counter(), tree.nodes
                 most = min(self.nodes_left(tree, last), part.nodes_to_turn())
                 tree.advance(min(self.chunk, most))
-                if stage >= CAP_STAGE and tree.nodes % TURN == 0:
+                if stage >= CAP_STAGE:
                     part.take_turn(tree.incumbent.best)
                 self.record()
                 self.check_limits()

@@ -81,8 +81,8 @@ class Part:
         return TURN - self.tree.nodes % TURN
 
     def take_turn(self, best: float) -> None:
-        """Halve some cells, given the loss of the best model known."""
-        if self.cells is None:
+        """Halve some cells if it is their turn, given the loss of the best model known."""
+        if self.cells is None or self.tree.nodes % TURN != 0:
             return
         ahead = self.cells.bound() > self.tree.open_bound()
         known = self.cells.n_cells
