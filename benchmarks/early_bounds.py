@@ -8,7 +8,7 @@ Examples
 --------
 ::
 
-    python benchmarks/early_bounds.py --rows 60 100 --seeds 5301 5302 5303
+    python benchmarks/early_bounds.py --rows 60 100 --seeds 5201 5202 5203
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pessimal.limits import Progress
 from pessimal.reproduction.instances import DATA_SETS, draw, tuning_problem
 from pessimal.solvers.search import parts
 
-MOMENTS = (2.0, 5.0, 20.0)
+MOMENTS = (1.0, 3.0, 10.0)
 WAYS = {"tree": (0, 0), "with cells": (parts.CELLS_AHEAD, parts.CELLS_BEHIND)}
 """Cells that are halved in a turn, by whether they are ahead or behind."""
 
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=[60])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--seconds", type=float, default=10.0)
     asked = parser.parse_args()
     time.perf_counter = time.process_time
     after = [f"after {moment:g} s" for moment in MOMENTS]

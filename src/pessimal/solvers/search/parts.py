@@ -46,6 +46,9 @@ CELLS_AHEAD, CELLS_BEHIND = 20, 1
 A cell takes about as long as two or three nodes: half of the time, and a twentieth.
 """
 
+MANY_ROWS, FIRST_CELLS = 80, 500
+"""With so many rows a search takes long, so that so many cells count as ahead: a trial."""
+
 
 class Part:
     """A tree, its heuristic, how many boxes that tries per round, and the bound at the root."""
@@ -66,6 +69,7 @@ class Part:
         self.tree = Tree(conditions, budget, watch)
         self.cells = cells
         self.multiplier_cap = multiplier_cap
+        self.first_cells = FIRST_CELLS if problem.n_train + problem.n_val >= MANY_ROWS else 0
         self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed)
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
@@ -84,8 +88,8 @@ class Part:
         """Halve some cells if it is their turn, given the loss of the best model known."""
         if self.cells is None or self.tree.nodes % TURN != 0:
             return
-        ahead = self.cells.bound() > self.tree.open_bound()
         known = self.cells.n_cells
+        ahead = known < self.first_cells or self.cells.bound() > self.tree.open_bound()
         n_cells = CELLS_AHEAD if ahead else CELLS_BEHIND
         self.cells.advance(n_cells, best - CUTOFF, self.multiplier_cap)
         middle = self.cells.lowest()
