@@ -174,6 +174,10 @@ class _Search:
         target = max(part.root_bound, self.floor)
         for stage, (n_rounds, n_nodes) in enumerate(self.schedule):
             if stage == CAP_STAGE:
+                for _ in range(part.first_turns):
+                    part.halve_cells(tree.incumbent.best, ahead=True)
+                    self.record()
+                    self.check_limits()
                 part.find_cap(self.deadline)
                 part.use_cap(self.known.best)
             for _ in range(n_rounds * part.boxes_per_round):

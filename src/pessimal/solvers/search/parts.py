@@ -46,8 +46,8 @@ CELLS_AHEAD, CELLS_BEHIND = 20, 1
 A cell takes about as long as two or three nodes: half of the time, and a twentieth.
 """
 
-MANY_ROWS, FIRST_CELLS = 80, 500
-"""With so many rows a search takes long, so that so many cells count as ahead: a trial."""
+MANY_ROWS, FIRST_TURNS = 80, 12
+"""With so many rows a search takes long: cells have some turns at once, for an early bound."""
 
 
 class Part:
@@ -69,7 +69,8 @@ class Part:
         self.tree = Tree(conditions, budget, watch)
         self.cells = cells
         self.multiplier_cap = multiplier_cap
-        self.first_cells = FIRST_CELLS if problem.n_train + problem.n_val >= MANY_ROWS else 0
+        many = cells is not None and problem.n_train + problem.n_val >= MANY_ROWS
+        self.first_turns = FIRST_TURNS if many else 0
         self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed)
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
@@ -86,10 +87,13 @@ class Part:
 
     def take_turn(self, best: float) -> None:
         """Halve some cells if it is their turn, given the loss of the best model known."""
-        if self.cells is None or self.tree.nodes % TURN != 0:
-            return
+        if self.cells is not None and self.tree.nodes % TURN == 0:
+            self.halve_cells(best, self.cells.bound() > self.tree.open_bound())
+
+    def halve_cells(self, best: float, ahead: bool) -> None:
+        """Halve some cells; if they are ahead, try the middle of the lowest one as a box."""
+        assert self.cells is not None
         known = self.cells.n_cells
-        ahead = known < self.first_cells or self.cells.bound() > self.tree.open_bound()
         n_cells = CELLS_AHEAD if ahead else CELLS_BEHIND
         self.cells.advance(n_cells, best - CUTOFF, self.multiplier_cap)
         middle = self.cells.lowest()
