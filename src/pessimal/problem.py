@@ -232,8 +232,8 @@ class TuningProblem:
     def loss_unit(self, loss: float) -> float:
         """Return the unit of tolerances of a training loss: a power of two, 1 as a rule.
 
-        A hundred times the least weight of a point, or the loss itself where that is less: then a
-        tolerance moves no hinge by more than a hundred times itself.
+        A hundred times the least weight of a point, or the loss itself where that is less. Numbers
+        from 1/16 to 16 count as 1, so a tolerance moves a hinge by up to 1,600 times itself.
         """
         least_weight = self.train_weight[self.train_weight > 0.0].min()
         return float(power_of_two(np.clip(loss, least_weight, 100.0 * least_weight)))
