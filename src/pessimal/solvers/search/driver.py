@@ -35,7 +35,7 @@ LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3, *SCHEDULE[3:])
 """The same where a search takes long from the start, so that it is likely to be stopped."""
 
 WIDE_GAP = 0.1
-"""Gap, as a share of the best loss, above which a search that has used a cap takes long, too."""
+"""Gap, as a share of the best loss, above which a search takes long, too, from that place on."""
 
 CAP_STAGE = 2
 """Place in the schedule from which on a lower cap of λ and cells of boxes are worth their time."""

@@ -112,7 +112,7 @@ class NextPiece:
         return rate * abs(values[k] - implied)
 
     def keep_box(self, piece: Simplex, values: Vector) -> None:
-        """Keep reduced costs at 0 where otherwise the box would shrink, and the budget with it."""
+        """Keep reduced costs at 0 where otherwise the box would shrink, and its budget grow."""
         for j in range(self.n_features):
             k = self.reduced_cost_row + j
             if abs(values[k]) <= REDUCED_COST and abs(piece.z[j]) < self.upper[j]:
