@@ -11,6 +11,7 @@ code. Whatever happens within one, it still holds: bounds only grow.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,8 +28,14 @@ from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
-SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, None))
+SCHEDULE = ((4, 60), (30, 300), (150, 3000), *((200, 10_000),) * 40, (200, None))
 """Rounds of the heuristic, then nodes of the tree (None: all that are left), alternately."""
+
+LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3, *SCHEDULE[3:])
+"""The same where a search takes long from the start, so that it is likely to be stopped."""
+
+WIDE_GAP = 0.1
+"""Gap, as a share of the best loss, above which a search takes long, too, from that place on."""
 
 CAP_STAGE = 2
 """Place in the schedule from which on a lower cap of λ and cells of boxes are worth their time."""
@@ -117,7 +124,7 @@ class _Search:
         self.watch = Watch(lambda: interrupts.pending or deadline.over)
         self.parts: list[Part] = []
         self.floor = floor
-        self.schedule = SCHEDULE if cutoff == np.inf else ((0, None),)
+        self.tree_alone = cutoff < np.inf
         self.known = _Known(best=cutoff)
         self.chunk = 1
 
@@ -132,7 +139,7 @@ class _Search:
         self.parts = parts
         try:
             for part in parts:
-                if self.schedule is SCHEDULE:
+                if not self.tree_alone:
                     part.heuristic.try_initial_boxes(part.root_bound)
                 self.record()
                 self.check_limits()
@@ -172,7 +179,7 @@ class _Search:
         tree = part.tree
         tree.incumbent.best = self.known.best
         target = max(part.root_bound, self.floor)
-        for stage, (n_rounds, n_nodes) in enumerate(self.schedule):
+        for stage, (n_rounds, n_nodes) in enumerate(self.schedule(part)):
             if stage == CAP_STAGE:
                 for _ in range(part.first_turns):
                     part.halve_cells(tree.incumbent.best, ahead=True)
@@ -183,9 +190,7 @@ class _Search:
             for _ in range(n_rounds * part.boxes_per_round):
                 if self.known.best <= target + CUTOFF:
                     return
-                part.heuristic.improve(part.root_bound)
-                if tree.incumbent.best < self.known.best:
-                    self.record()
+                self.improve(part, stage)
                 self.check_limits()
             last = None if n_nodes is None else tree.nodes + n_nodes
             while not tree.finished and (last is None or tree.nodes < last):
@@ -202,6 +207,24 @@ class _Search:
                 self.chunk = max(1, int((tree.nodes - nodes) * min(pace, 10.0)))
             if tree.finished:
                 return
+
+    def schedule(self, part: Part) -> Sequence[tuple[int, int | None]]:
+        """Return how heuristic and tree of a part alternate."""
+        if self.tree_alone:
+            return ((0, None),)
+        return LONG_SCHEDULE if part.takes_long else SCHEDULE
+
+    def improve(self, part: Part, stage: int) -> None:
+        """Try a box in a part and, if it takes long, in the later ones, which have to wait."""
+        best, bound = self.known.best, self.known.bound
+        long = stage >= CAP_STAGE and best - bound > WIDE_GAP * best
+        first = self.parts.index(part)
+        for other in self.parts[first:] if stage > 0 else [part]:
+            other.heuristic.climbs |= stage > 0
+            other.heuristic.improve(other.root_bound, long or other.takes_long)
+            if other.tree.incumbent.best < self.known.best:
+                self.record()
+        part.tree.incumbent.best = min(part.tree.incumbent.best, self.known.best)
 
     def nodes_left(self, tree: Tree, last: int | None) -> int:
         """Nodes until the next round of the heuristic or the node limit."""

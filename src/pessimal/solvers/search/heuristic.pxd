@@ -3,10 +3,12 @@ from pessimal.lp.simplex cimport Simplex
 from pessimal.lp.watch cimport Watch
 from pessimal.solvers.search.budget cimport BudgetCondition
 from pessimal.solvers.search.complementarities cimport Complementarities
+from pessimal.solvers.search.next_piece cimport NextPiece
 
 cdef int OPTIMAL
 cdef double INF, CUTOFF, LP_FEASIBILITY, REDUCED_COST
-cdef Py_ssize_t BISECTIONS, BUDGET_ROUNDS
+cdef double FREE, DRAWN
+cdef Py_ssize_t PRICES, MOST_PIECES, BUDGET_ROUNDS
 
 
 cdef class Incumbent:
@@ -23,6 +25,7 @@ cdef class Incumbent:
 
     cdef void widest_box(self, Simplex primal, double[::1] values) noexcept
     cdef bint try_multipliers(self, double[::1] values) noexcept
+    cdef bint solve_piece(self, double[::1] values, double cutoff) noexcept
     cdef void accept(self, Simplex primal) noexcept
     cdef void take(self, double[::1] z, double[::1] box, double objective) noexcept
 
@@ -30,17 +33,22 @@ cdef class Incumbent:
 cdef class Heuristic:
     cdef Incumbent incumbent
     cdef BudgetCondition budget
-    cdef object rng, seed, primal
+    cdef object rng, seed, primal, conditions
     cdef Simplex inner, mixed
+    cdef NextPiece next_piece
+    cdef public bint climbs
     cdef Py_ssize_t n_features, n_train, n_val
     cdef bint weighted
     cdef const double[::1] train_weight, val_weight, point_weight, upper, lower
-    cdef double[::1] box, values, other_values
+    cdef double[::1] box, values
     cdef Py_ssize_t[::1] point_row, point_sign
 
     cpdef void try_initial_boxes(self, double target)
+    cpdef void improve(self, double target, bint freely=*)
     @cython.locals(j=Py_ssize_t, kind=double, size=double)
-    cpdef void improve(self, double target)
+    cdef void change_box(self)
+    @cython.locals(size=double, spread=double, least=double, exponent=double)
+    cdef void draw_box(self)
     cpdef void try_given(self, double[::1] box)
     @cython.locals(slope=cython.double[::1])
     cdef void fit_mixed(self, double share)
@@ -48,8 +56,12 @@ cdef class Heuristic:
     cdef bint fit(self, double share) noexcept
     @cython.locals(n=Py_ssize_t, scale=double)
     cdef void read_multipliers(self, double share, double[::1] values) noexcept
-    cdef void try_box(self, double share)
-    @cython.locals(found=bint)
-    cdef void try_budget(self) noexcept
+    cdef void try_box(self, double share, bint free=*)
+    @cython.locals(incumbent=Incumbent, cutoff=double)
+    cdef void climb(self, bint free)
+    @cython.locals(limit=double, near=double, near_loss=double, far=double, far_loss=double, share=double, price=double, train_loss=double, loss=double)
+    cdef double price_of_budget(self) noexcept
+    @cython.locals(total=double)
+    cdef double flipped_loss(self) noexcept
     @cython.locals(loss=double)
     cpdef bint accept_narrowest(self)

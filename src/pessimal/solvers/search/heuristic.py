@@ -1,11 +1,13 @@
-"""Good points early: solve the inner problem for a box, then improve within its proof.
+"""Good points early: solve the inner problem for a box, then climb from what proves it.
 
 For a box and a share t, minimise ``(1 − t)·F + t·L_T``, or the one loss of the inner problem. The
 multipliers, divided by 1 − t, are a point of D; the incumbent finds the best ``u`` that they prove.
-With a budget, t is bisected until the training loss meets the budget of the box.
+With a budget, t is the one at which a model of the box just uses it up. From the best ``u`` of a
+piece a climb goes on to a piece beside it (`NextPiece`), until none is better.
 
 Boxes to start from: the widest, the narrowest, and ``|w|`` of models fitted to mixtures of ``L_V``
-and ``L_T``; then random changes of a few sides of the incumbent's box, at times of all.
+and ``L_T``; then random changes of a few sides of the incumbent's box, at times of all. In a search
+that takes long, some climbs begin below the incumbent, or in boxes of any size.
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ from pessimal.lp.watch import Watch
 from pessimal.problem import TuningProblem, Vector
 from pessimal.solvers.search.budget import BudgetCondition
 from pessimal.solvers.search.complementarities import Conditions
+from pessimal.solvers.search.next_piece import NextPiece
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, REDUCED_COST
 
 INF = np.inf
 MIXTURES = (0.05, 0.3, 0.6, 0.9)
-BISECTIONS = 14
+PRICES = 20  # tried for the budget of a box
+MOST_PIECES = 50  # passed in one climb
+FREE = 0.5  # share of the climbs that need not begin with a better model
+DRAWN = 0.2  # share of those from boxes that are not the incumbent's
 BUDGET_ROUNDS = 10  # attempts to meet the budget in one piece
 
 
@@ -70,6 +76,13 @@ class Incumbent:
 
     def try_multipliers(self, values: Vector) -> bool:
         """Take the best point of the piece of these multipliers if it beats the incumbent."""
+        if not self.solve_piece(values, self.best - CUTOFF):
+            return False
+        self.accept(self.piece)
+        return True
+
+    def solve_piece(self, values: Vector, cutoff: float) -> bool:
+        """Find the best point of the piece of these multipliers, if it is below the cutoff."""
         piece = self.piece
         piece.copy_from(self.root)
         for pair in range(self.pairs.n_pairs):
@@ -83,11 +96,10 @@ class Incumbent:
         for _ in range(BUDGET_ROUNDS):
             if self.budget is not None:
                 self.budget.write_cuts(piece, self.binding)
-            if piece.solve(self.best - CUTOFF) != OPTIMAL:
+            if piece.solve(cutoff) != OPTIMAL:
                 return False
             self.widest_box(piece, values)
             if self.budget is None or self.budget.satisfied(piece, self.box):
-                self.accept(piece)
                 return True
         return False
 
@@ -105,10 +117,18 @@ class Incumbent:
 
 
 class Heuristic:
-    """Offers boxes, and the proofs of what is optimal in them, to the incumbent of a tree."""
+    """Offers boxes, and the proofs of what is optimal in them, to the incumbent of a tree.
+
+    Unless it `climbs`, it stays in the pieces of these proofs: enough where few nodes will do.
+    """
 
     def __init__(
-        self, incumbent: Incumbent, conditions: Conditions, problem: TuningProblem, seed: int
+        self,
+        incumbent: Incumbent,
+        conditions: Conditions,
+        problem: TuningProblem,
+        seed: int,
+        climbs: bool = False,
     ) -> None:
         self.incumbent = incumbent
         self.budget = self.incumbent.budget
@@ -128,8 +148,10 @@ class Heuristic:
         self.point_sign = conditions.point_sign
         self.point_weight = conditions.point_weight
         self.values = np.zeros(len(conditions.dual.low))
-        self.other_values = np.zeros(len(conditions.dual.low))
         self.primal = conditions.primal
+        self.conditions = conditions
+        self.next_piece: NextPiece | None = None
+        self.climbs = climbs
         self.inner = self.program(-1.0)
         self.mixed: Simplex | None = None
 
@@ -156,12 +178,25 @@ class Heuristic:
             if self.weighted and self.budget is None:
                 self.try_box(0.9)
 
-    def improve(self, target: float) -> None:
-        """Try a random change of the incumbent's box, unless the incumbent has reached `target`."""
+    def improve(self, target: float, freely: bool = False) -> None:
+        """Try a random box, unless the incumbent has reached `target`.
+
+        As a rule a change of the incumbent's. Half of those tried `freely` are climbed from even
+        where they are worse than the incumbent, and of these a fifth has nothing to do with it.
+        """
         if self.incumbent.best <= target + CUTOFF:
             return
         if self.rng is None:
             self.rng = np.random.default_rng(self.seed)
+        free = freely and self.rng.random() < FREE
+        if free and self.rng.random() < DRAWN:
+            self.draw_box()
+        else:
+            self.change_box()
+        self.try_box(1.0 - 10.0 ** (-4.0 * self.rng.random()), free)
+
+    def change_box(self) -> None:
+        """Change a few sides of the incumbent's box, at times all."""
         for j in range(self.n_features):
             self.box[j] = max(abs(self.incumbent.u[j]), self.lower[j])
         if self.rng.random() < 0.15:
@@ -181,7 +216,18 @@ class Heuristic:
             else:
                 self.box[j] = self.upper[j] * size
             self.box[j] = max(self.box[j], self.lower[j])
-        self.try_box(1.0 - 10.0 ** (-4.0 * self.rng.random()))
+
+    def draw_box(self) -> None:
+        """Draw a box of any size, its limits some orders of magnitude apart, some of them least."""
+        size = 3.0 * self.rng.random()
+        spread = 2.0 * self.rng.random()
+        least = self.rng.random() * self.rng.random()
+        for j in range(self.n_features):
+            exponent = spread * (self.rng.random() - 0.5) - size
+            self.box[j] = self.upper[j] * min(1.0, 10.0**exponent)
+            if self.rng.random() < least:
+                self.box[j] = self.lower[j]
+            self.box[j] = max(self.box[j], self.lower[j])
 
     def try_given(self, box: Vector) -> None:
         """Try a box, which has to lie between the limits."""
@@ -233,35 +279,77 @@ class Heuristic:
         for j in range(self.n_features):
             values[self.incumbent.reduced_cost_row + j] = scale * self.inner.y[j]
 
-    def try_box(self, share: float) -> None:
-        """Offer the incumbent the proof of the current box."""
-        if self.budget is not None:
-            self.try_budget()
-        elif self.fit(share):
-            self.read_multipliers(share, self.values)
-            self.incumbent.try_multipliers(self.values)
+    def climb(self, free: bool) -> None:
+        """Go from the piece of the multipliers to better ones beside it, as far as there are any.
 
-    def try_budget(self) -> None:
-        """Bisect the share for the box's budget; offer the proofs on both sides of it."""
-        limit = self.budget.limit(self.box)
-        low = 0.0
-        high = 1.0
-        found = False
-        for _ in range(BISECTIONS):
-            share = 0.5 * (low + high)
-            if not self.fit(share):
+        Unless it is free to start anywhere, the first must already beat the incumbent.
+        """
+        incumbent = self.incumbent
+        cutoff = INF if free else incumbent.best - CUTOFF
+        for _ in range(MOST_PIECES):
+            if not incumbent.solve_piece(self.values, cutoff):
                 return
-            if self.budget.train_loss(self.inner) >= limit - LP_FEASIBILITY:
-                low = share
-                self.read_multipliers(share, self.values)
-                found = True
+            incumbent.accept(incumbent.piece)
+            if not self.climbs:
+                return
+            cutoff = incumbent.piece.objective - CUTOFF
+            if self.next_piece is None:
+                budget = self.budget is not None
+                self.next_piece = NextPiece(self.conditions, budget, incumbent.watch)
+            if not self.next_piece.find(incumbent.piece, self.values):
+                return
+
+    def try_box(self, share: float, free: bool = False) -> None:
+        """Climb from the piece of the current box, with a budget that of its own price."""
+        if self.budget is not None:
+            share = self.price_of_budget()
+        if share >= 0.0 and self.fit(share):
+            self.read_multipliers(share, self.values)
+            self.climb(free)
+
+    def price_of_budget(self) -> float:
+        """Return the share λ/(1 + λ) at which the box's budget is just used up; −1: it never is.
+
+        Of models that are optimal for some λ, the best within the budget and the nearest beyond
+        it span a chord, whose slope is the next λ to try. At the last one both are optimal, so the
+        piece of its multipliers holds all models between them, and the one on the budget.
+        """
+        limit = self.budget.limit(self.box)
+        if not self.fit(1.0):
+            return -1.0
+        near = self.budget.train_loss(self.inner)
+        near_loss = self.flipped_loss()
+        if not self.fit(0.0):
+            return -1.0
+        far = self.budget.train_loss(self.inner)
+        far_loss = self.flipped_loss()
+        share = -1.0
+        for _ in range(PRICES):
+            if far <= limit or far - near <= LP_FEASIBILITY:
+                break
+            price = max(0.0, (near_loss - far_loss) / (far - near))
+            share = price / (1.0 + price)
+            if not self.fit(share):
+                return -1.0
+            train_loss = self.budget.train_loss(self.inner)
+            loss = self.flipped_loss()
+            if loss + price * train_loss >= far_loss + price * far - LP_FEASIBILITY:
+                break
+            if train_loss > limit:
+                far = train_loss
+                far_loss = loss
             else:
-                high = share
-                self.read_multipliers(share, self.other_values)
-        if found:
-            self.incumbent.try_multipliers(self.values)
-        if high < 1.0:
-            self.incumbent.try_multipliers(self.other_values)
+                near = train_loss
+                near_loss = loss
+        return share
+
+    def flipped_loss(self) -> float:
+        """F of the last fit."""
+        total = 0.0
+        for i in range(len(self.point_row)):
+            if self.point_sign[i] > 0:
+                total += self.point_weight[i] * max(0.0, 1.0 + self.inner.z[self.point_row[i]])
+        return total
 
     def accept_narrowest(self) -> bool:
         """Take the model fitted in the narrowest box as it is: quick, and seldom good."""

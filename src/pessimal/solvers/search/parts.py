@@ -69,9 +69,9 @@ class Part:
         self.tree = Tree(conditions, budget, watch)
         self.cells = cells
         self.multiplier_cap = multiplier_cap
-        many = cells is not None and problem.n_train + problem.n_val >= MANY_ROWS
-        self.first_turns = FIRST_TURNS if many else 0
-        self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed)
+        self.takes_long = cells is not None and problem.n_train + problem.n_val >= MANY_ROWS
+        self.first_turns = FIRST_TURNS if self.takes_long else 0
+        self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed, self.takes_long)
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
         self.root_bound = self.tree.open_bound()
