@@ -24,7 +24,7 @@ cdef class Incumbent:
     cdef void widest_box(self, Simplex primal, double[::1] values) noexcept
     cdef bint try_multipliers(self, double[::1] values) noexcept
     cdef void accept(self, Simplex primal) noexcept
-    cdef void take(self, double[::1] z, double[::1] box, double objective) noexcept
+    cpdef void take(self, double[::1] z, double[::1] box, double objective) noexcept
 
 
 cdef class Heuristic:
