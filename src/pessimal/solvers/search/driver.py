@@ -1,7 +1,8 @@
 """From a tuning problem to a proved optimum: which part is searched when, and when to stop.
 
 All parts share one incumbent. Trees, heuristic and cells of boxes alternate by a schedule of nodes,
-never by the clock, so that the answer does not depend on the machine.
+never by the clock, so that the answer does not depend on the machine. What takes more than a second
+or two may go on in several processes (`Subtrees`).
 
 A search may be stopped anywhere: by a limit, by Ctrl-C, by an exception of a signal handler or of
 the callback. So what is known of the problem is recorded as a whole, between two calls of compiled
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +29,11 @@ from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
-SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, None))
-"""Rounds of the heuristic, then nodes of the tree (None: all that are left), alternately."""
+SCHEDULE = ((4, 60), (30, 300), (150, 3000), (400, np.inf))
+"""Rounds of the heuristic, then nodes of the tree (infinite: all that are left), alternately."""
+
+WORK_ALONE = 1e8
+"""Nodes times entries of their dictionaries before several processes begin: a second or two."""
 
 CAP_STAGE = 2
 """Place in the schedule from which on a lower cap of λ and cells of boxes are worth their time."""
@@ -46,9 +51,9 @@ class SearchSolver(BaseSolver):
     def _solve(self, task: Task, limits: Limits) -> Result:
         """Search the parts of the problem in balanced units; answer in the user's."""
         with deferred_interrupts() as interrupts:
-            search = _Search(limits, interrupts)
             balanced = equilibrate(task.problem)
             task = replace(task, problem=balanced.problem)
+            search = _Search(limits, interrupts, task=task)
             outcome = search.run(parts_of(task, limits.seed, search.watch))
         return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
@@ -107,6 +112,7 @@ class _Search:
         interrupts: Interrupts,
         floor: float = -np.inf,
         cutoff: float = np.inf,
+        task: Task | None = None,
     ) -> None:
         deadline = Deadline.after(limits.time_limit)
         self.started = time.perf_counter()
@@ -117,9 +123,11 @@ class _Search:
         self.watch = Watch(lambda: interrupts.pending or deadline.over)
         self.parts: list[Part] = []
         self.floor = floor
-        self.schedule = SCHEDULE if cutoff == np.inf else ((0, None),)
+        self.schedule = SCHEDULE if cutoff == np.inf else ((0, np.inf),)
         self.known = _Known(best=cutoff)
         self.chunk = 1
+        self.task = task
+        self.notes: tuple[str, ...] = ()
 
     def run(self, parts: list[Part]) -> Result:
         status = self.search(parts)
@@ -151,9 +159,9 @@ class _Search:
         point, best, bound, nodes = self.known
         assert point is not None
         unresolved = sum(part.tree.unresolved for part in self.parts)
-        notes: tuple[str, ...] = ()
+        notes = self.notes
         if status is Status.OPTIMAL and unresolved:
-            notes = (f"{unresolved} nodes left unresolved",)
+            notes += (f"{unresolved} nodes left unresolved",)
             if bound < best - 2.0 * CUTOFF:
                 status = Status.NOT_PROVED
         u, box = point
@@ -170,8 +178,11 @@ class _Search:
     def finish(self, part: Part) -> None:
         """Search a part to its end, heuristic and tree alternately."""
         tree = part.tree
+        assert isinstance(tree, Tree)
         tree.incumbent.best = self.known.best
         target = max(part.root_bound, self.floor)
+        several = self.limits.n_jobs > 1 and self.task is not None
+        alone = WORK_ALONE / part.n_entries if several else np.inf
         for stage, (n_rounds, n_nodes) in enumerate(self.schedule):
             if stage == CAP_STAGE:
                 for _ in range(part.first_turns):
@@ -187,8 +198,8 @@ class _Search:
                 if tree.incumbent.best < self.known.best:
                     self.record()
                 self.check_limits()
-            last = None if n_nodes is None else tree.nodes + n_nodes
-            while not tree.finished and (last is None or tree.nodes < last):
+            last = min(tree.nodes + n_nodes, alone)
+            while not tree.finished and tree.nodes < last:
                 if self.known.best <= max(target, part.bound()) + CUTOFF:
                     return
                 began, nodes = time.perf_counter(), tree.nodes
@@ -202,13 +213,45 @@ class _Search:
                 self.chunk = max(1, int((tree.nodes - nodes) * min(pace, 10.0)))
             if tree.finished:
                 return
+        self.finish_in_processes(part, tree)
 
-    def nodes_left(self, tree: Tree, last: int | None) -> int:
+    def finish_in_processes(self, part: Part, begun: Tree) -> None:
+        """Have worker processes search the rest of a part."""
+        from pessimal.solvers.search.subtrees import (  # noqa: PLC0415 (slow to import)
+            Explorer,
+            Subtrees,
+        )
+
+        assert self.task is not None
+        limit = np.inf if self.limits.node_limit is None else self.limits.node_limit
+        limit -= self.known.nodes - begun.nodes
+        costs = begun.pseudo_costs()
+        explorer = Explorer(self.task, self.parts.index(part), costs, self.watch)
+        tree = Subtrees(begun, explorer, part.n_entries, self.limits.n_jobs, limit)
+        part.tree = tree
+        part.use_cap(self.known.best)
+        try:
+            while not tree.finished:
+                if self.known.best <= max(part.root_bound, part.bound()) + CUTOFF:
+                    return
+                if tree.advance(SECONDS_BETWEEN_CHECKS):
+                    part.halve_some(tree.incumbent.best)
+                self.record()
+                self.check_limits()
+        except (Stop, KeyboardInterrupt):
+            tree.stop()
+            self.record()
+            raise
+        finally:
+            tree.close()
+            self.notes += tree.notes
+
+    def nodes_left(self, tree: Tree, last: float) -> int:
         """Nodes until the next round of the heuristic or the node limit."""
-        left = self.chunk if last is None else last - tree.nodes
+        left = min(self.chunk, last - tree.nodes)
         if self.limits.node_limit is not None:
             left = min(left, self.limits.node_limit - self.known.nodes)
-        return max(left, 1)
+        return max(ceil(left), 1)
 
     def record(self) -> None:
         """Record what the parts know; only to be called when all of them are whole."""
