@@ -120,12 +120,13 @@ The seconds are less than a fifth of two seconds, and far more than small tables
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop, whom to tell, and the seed of what is random."""
+    """When to stop, whom to tell, the seed of what is random, and how many processes to use."""
 
     time_limit: float | None = None
     node_limit: int | None = None
     callback: Callback | None = None
     seed: int = 0
+    n_jobs: int = 1
 
     @classmethod
     def read(
@@ -134,6 +135,7 @@ class Limits:
         node_limit: int | None,
         callback: Callback | None = None,
         seed: int = 0,
+        n_jobs: int | None = None,
     ) -> Limits:
         """Validate the limits given by the user."""
         seconds, nodes = read_time_limit(time_limit), read_node_limit(node_limit)
@@ -141,7 +143,7 @@ class Limits:
             raise InvalidInputError(f"callback is {callback!r}; pass a function or None")
         if not (is_number(seed, Integral) and seed >= 0):
             raise InvalidInputError(f"seed is {seed!r}; pass a whole number that is not negative")
-        return cls(seconds, nodes, callback, int(seed))
+        return cls(seconds, nodes, callback, int(seed), read_n_jobs(n_jobs))
 
     def share(self, part: float) -> Limits:
         """Return a part of the time and of the nodes."""
@@ -179,6 +181,21 @@ def read_node_limit(nodes: int | None) -> int | None:
     if not (is_number(nodes, Integral) and nodes > 0):
         raise InvalidInputError(f"node_limit is {nodes!r}; pass a positive whole number or None")
     return int(nodes)
+
+
+def read_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of processes that a user's n_jobs means: None is 1, −1 one per core."""
+    if n_jobs is None:
+        return 1
+    if not is_number(n_jobs, Integral) or n_jobs == 0:
+        raise InvalidInputError(
+            f"n_jobs is {n_jobs!r}; pass a number of processes, -1 for one per core, or None"
+        )
+    if n_jobs == 1:
+        return 1
+    from joblib import effective_n_jobs  # type: ignore[import-untyped]  # noqa: PLC0415 (slow)
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def is_number(value: object, kind: type) -> bool:

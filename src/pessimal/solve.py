@@ -49,6 +49,7 @@ def solve_optimistic(
     tie_break: TieBreak = "smallest_box",
     callback: Callback | None = None,
     seed: int = 0,
+    n_jobs: int | None = None,
 ) -> TuningSolution:
     """Tune the box, trusting training to return its best-validating optimum.
 
@@ -74,6 +75,10 @@ def solve_optimistic(
         Called now and then by the search with its progress; not by the mixed-integer program.
     seed : int, default=0
         Seed of the search's heuristic; the optimum does not depend on it.
+    n_jobs : int, optional
+        Processes in which the search goes on when it takes longer than a second or two; -1 is one
+        per core. A proved optimum is the same for any number of them, and so is every digit of the
+        answer for any number from 2 on. The mixed-integer program has its solver's own threads.
 
     Returns
     -------
@@ -88,7 +93,7 @@ def solve_optimistic(
     """
     started = time.perf_counter()
     chosen = _solver("optimistic", method, solver, tie_break)
-    call = _Call(chosen, Limits.read(time_limit, node_limit, callback, seed), started)
+    call = _Call(chosen, Limits.read(time_limit, node_limit, callback, seed, n_jobs), started)
     task = Task(problem)
     return call.answer(task, chosen.solve(task, call.limits), tie_break)
 
@@ -108,6 +113,7 @@ def solve_pessimistic(
     tie_break: TieBreak = "smallest_box",
     callback: Callback | None = None,
     seed: int = 0,
+    n_jobs: int | None = None,
 ) -> TuningSolution:
     """Tune the box against the worst of the models that train almost as well as the best.
 
@@ -136,6 +142,8 @@ def solve_pessimistic(
     time_limit, node_limit, callback, seed
         As in `solve_optimistic`. With ``"exact"`` the certificate branches, too: it has the time
         that is left, and past the limit 0.3 s or 5 % of it, whichever is more.
+    n_jobs : int, optional
+        As in `solve_optimistic`; ``"exact"`` uses one process.
     multiplier_cap : float, optional
         Where the mixed-integer program splits the values of the budget row's multiplier, 1000 by
         default; the search needs no cap and takes none.
@@ -163,7 +171,7 @@ def solve_pessimistic(
             f"budget is {budget!r}; pass a Budget, such as Budget(epsilon=0.2), or None"
         )
     budget = Budget() if budget is None else budget
-    limits = Limits.read(time_limit, node_limit, callback, seed)
+    limits = Limits.read(time_limit, node_limit, callback, seed, n_jobs)
     if inner == "exact":
         _refuse_with_exact(flip=flip, method=method, solver=solver, tie_break=tie_break)
         chosen = find_solver("worst case", "worst case")()

@@ -67,6 +67,15 @@ def tune(
             default="0",
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="svc-box: processes in which a search of more than a second or two goes on.",
+            show_default="1",
+        ),
+    ] = None,
     test_size: Annotated[
         float,
         typer.Option(
@@ -106,7 +115,7 @@ def tune(
     from pessimal.workflows import SearchSettings, Settings, search_table, tune_table
 
     deadline = Deadline.after(options.seconds_before(report, time_limit))
-    of_the_box = {"view": view, "inner": inner, "groups": groups, "delta": delta}
+    of_the_box = {"view": view, "inner": inner, "groups": groups, "delta": delta, "jobs": jobs}
     given: dict[str, Any] = {name: x for name, x in of_the_box.items() if x is not None}
     model = model or ("svc-box" if view or inner or groups else "logistic")
     _require_options_of(model, given, out)

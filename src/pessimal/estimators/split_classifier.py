@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -42,6 +42,7 @@ class SplitClassifier(BoxClassifier):
     solver: str = "highs"
     tie_break: str = "smallest_box"
     validation_size: float = 0.5
+    n_jobs: int | None = None
 
     _tuned_model: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -50,6 +51,7 @@ class SplitClassifier(BoxClassifier):
         "solver": [StrOptions(set(get_args(Solver)))],
         "tie_break": [StrOptions(set(get_args(TieBreak)))],
         "validation_size": [Interval(Real, 0, 1, closed="neither")],
+        "n_jobs": [None, Integral],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -126,6 +128,7 @@ class SplitClassifier(BoxClassifier):
             time_limit=self._tuning_seconds(deadline, rows),
             node_limit=self.node_limit,
             tie_break=self.tie_break,
+            n_jobs=self.n_jobs,
         )
         self.result_ = replace(solution, time_limit=self.time_limit)
         self.box_ = solution.box

@@ -67,6 +67,9 @@ class PessimisticSVC(SplitClassifier):
         Share of the distinct rows that validate, when `fit` is not told which.
     random_state : int, RandomState instance or None, default=None
         Draws the validation rows, seeds the search, and the directions of the mean.
+    n_jobs : int or None, default=None
+        Processes in which a search of more than a second or two goes on; -1 is one per core.
+        A proved box does not depend on their number.
     verbose : int, default=0
         Whether to write incumbent and bound to standard error, once a second; the mixed-integer
         program writes none.
@@ -172,6 +175,9 @@ class OptimisticSVC(SplitClassifier):
         Share of the distinct rows that validate, when `fit` is not told which.
     random_state : int, RandomState instance or None, default=None
         Draws the validation rows, seeds the search, and the directions of the mean.
+    n_jobs : int or None, default=None
+        Processes in which a search of more than a second or two goes on; -1 is one per core.
+        A proved box does not depend on their number.
     verbose : int, default=0
         Whether to write incumbent and bound to standard error, once a second; the mixed-integer
         program writes none.

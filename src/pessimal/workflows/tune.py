@@ -58,6 +58,8 @@ class Settings(TableSettings):
         As in `PessimisticSVC`; the optimistic view has neither.
     epsilon, delta : float
         A model trains well when its loss is at most ``(1 + epsilon)·least + delta``.
+    jobs : int
+        Processes of the search, when it takes long.
     test_size, missing, text, time_limit, seed, curve, verbose
         As in `SearchSettings`.
     """
@@ -67,6 +69,7 @@ class Settings(TableSettings):
     groups: GroupsSpec = "each"
     epsilon: float = 0.2
     delta: float = 0.0
+    jobs: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +199,7 @@ def _fit(rows: CompleteRows, settings: Settings, seconds: float) -> tuple[Any, t
         "delta": settings.delta,
         "time_limit": seconds,
         "random_state": settings.seed,
+        "n_jobs": settings.jobs,
         "verbose": int(settings.verbose),
     }
     if settings.view == "optimistic":

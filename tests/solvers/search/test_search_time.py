@@ -55,7 +55,7 @@ def test_time_that_ends_in_the_first_linear_program_leaves_the_narrowest_box(
 def test_time_that_ends_inside_a_node_keeps_its_bound(
     large: TuningProblem, epsilon: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "SCHEDULE", ((0, None),))
+    monkeypatch.setattr(driver, "SCHEDULE", ((0, np.inf),))
     clock = LeapingClock(monkeypatch, np.inf)
 
     class LateTree(Tree):
@@ -76,7 +76,7 @@ def test_ctrl_c_inside_a_node_ends_it(
     large: TuningProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever a signal handler raises while compiled code checks the clock comes out whole."""
-    monkeypatch.setattr(driver, "SCHEDULE", ((0, None),))
+    monkeypatch.setattr(driver, "SCHEDULE", ((0, np.inf),))
     clock = LeapingClock(monkeypatch, np.inf)
     armed: list[str] = []
 

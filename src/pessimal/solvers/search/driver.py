@@ -1,7 +1,8 @@
 """From a tuning problem to a proved optimum: which part is searched when, and when to stop.
 
 All parts share one incumbent. Trees, heuristic and cells of boxes alternate by a schedule of nodes,
-never by the clock, so that the answer does not depend on the machine.
+never by the clock, so that the answer does not depend on the machine. What takes more than a second
+or two may go on in several processes (`Subtrees`).
 
 A search may be stopped anywhere: by a limit, by Ctrl-C, by an exception of a signal handler or of
 the callback. So what is known of the problem is recorded as a whole, between two calls of compiled
@@ -13,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +30,9 @@ from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
-SCHEDULE = ((4, 60), (30, 300), (150, 3000), *((200, 10_000),) * 40, (200, None))
-"""Rounds of the heuristic, then nodes of the tree (None: all that are left), alternately."""
+AGAIN = (200, 10_000)
+SCHEDULE = ((4, 60), (30, 300), (150, 3000), *(AGAIN,) * 40, (200, np.inf))
+"""Rounds of the heuristic, then nodes of the tree (infinite: all that are left), alternately."""
 
 LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3, *SCHEDULE[3:])
 """The same where a search takes long from the start, so that it is likely to be stopped."""
@@ -39,6 +42,9 @@ WIDE_GAP = 0.1
 
 CAP_STAGE = 2
 """Place in the schedule from which on a lower cap of λ and cells of boxes are worth their time."""
+
+WORK_ALONE = 1e8
+"""Nodes times entries of their dictionaries before several processes begin: a second or two."""
 
 SECONDS_BETWEEN_CHECKS = 0.02
 """How long compiled code runs before limits, callback and Ctrl-C are checked."""
@@ -53,9 +59,9 @@ class SearchSolver(BaseSolver):
     def _solve(self, task: Task, limits: Limits) -> Result:
         """Search the parts of the problem in balanced units; answer in the user's."""
         with deferred_interrupts() as interrupts:
-            search = _Search(limits, interrupts)
             balanced = equilibrate(task.problem)
             task = replace(task, problem=balanced.problem)
+            search = _Search(limits, interrupts, task=task)
             outcome = search.run(parts_of(task, limits.seed, search.watch))
         return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
@@ -114,6 +120,7 @@ class _Search:
         interrupts: Interrupts,
         floor: float = -np.inf,
         cutoff: float = np.inf,
+        task: Task | None = None,
     ) -> None:
         deadline = Deadline.after(limits.time_limit)
         self.started = time.perf_counter()
@@ -127,6 +134,8 @@ class _Search:
         self.tree_alone = cutoff < np.inf
         self.known = _Known(best=cutoff)
         self.chunk = 1
+        self.task = task
+        self.notes: tuple[str, ...] = ()
 
     def run(self, parts: list[Part]) -> Result:
         status = self.search(parts)
@@ -158,9 +167,9 @@ class _Search:
         point, best, bound, nodes = self.known
         assert point is not None
         unresolved = sum(part.tree.unresolved for part in self.parts)
-        notes: tuple[str, ...] = ()
+        notes = self.notes
         if status is Status.OPTIMAL and unresolved:
-            notes = (f"{unresolved} nodes left unresolved",)
+            notes += (f"{unresolved} nodes left unresolved",)
             if bound < best - 2.0 * CUTOFF:
                 status = Status.NOT_PROVED
         u, box = point
@@ -177,9 +186,12 @@ class _Search:
     def finish(self, part: Part) -> None:
         """Search a part to its end, heuristic and tree alternately."""
         tree = part.tree
+        assert isinstance(tree, Tree)
         tree.incumbent.best = self.known.best
         target = max(part.root_bound, self.floor)
+        several = self.limits.n_jobs > 1 and self.task is not None
         for stage, (n_rounds, n_nodes) in enumerate(self.schedule(part)):
+            alone = WORK_ALONE / part.n_entries if several and stage >= CAP_STAGE else np.inf
             if stage == CAP_STAGE:
                 for _ in range(part.first_turns):
                     part.halve_cells(tree.incumbent.best, ahead=True)
@@ -187,13 +199,10 @@ class _Search:
                     self.check_limits()
                 part.find_cap(self.deadline)
                 part.use_cap(self.known.best)
-            for _ in range(n_rounds * part.boxes_per_round):
-                if self.known.best <= target + CUTOFF:
-                    return
-                self.improve(part, stage)
-                self.check_limits()
-            last = None if n_nodes is None else tree.nodes + n_nodes
-            while not tree.finished and (last is None or tree.nodes < last):
+            if self.improve(part, stage, n_rounds):
+                return
+            last = min(tree.nodes + n_nodes, alone)
+            while not tree.finished and tree.nodes < last:
                 if self.known.best <= max(target, part.bound()) + CUTOFF:
                     return
                 began, nodes = time.perf_counter(), tree.nodes
@@ -207,31 +216,76 @@ class _Search:
                 self.chunk = max(1, int((tree.nodes - nodes) * min(pace, 10.0)))
             if tree.finished:
                 return
+            if tree.nodes >= alone:
+                self.finish_in_processes(part, tree)
+                return
 
-    def schedule(self, part: Part) -> Sequence[tuple[int, int | None]]:
+    def schedule(self, part: Part) -> Sequence[tuple[int, float]]:
         """Return how heuristic and tree of a part alternate."""
         if self.tree_alone:
-            return ((0, None),)
+            return ((0, np.inf),)
         return LONG_SCHEDULE if part.takes_long else SCHEDULE
 
-    def improve(self, part: Part, stage: int) -> None:
-        """Try a box in a part and, if it takes long, in the later ones, which have to wait."""
-        best, bound = self.known.best, self.known.bound
-        long = stage >= CAP_STAGE and best - bound > WIDE_GAP * best
-        first = self.parts.index(part)
-        for other in self.parts[first:] if stage > 0 else [part]:
-            other.heuristic.climbs |= stage > 0
-            other.heuristic.improve(other.root_bound, long or other.takes_long)
-            if other.tree.incumbent.best < self.known.best:
-                self.record()
-        part.tree.incumbent.best = min(part.tree.incumbent.best, self.known.best)
+    def improve(self, part: Part, stage: int, n_rounds: int) -> bool:
+        """Try boxes in a part and in the later ones, which have to wait; True: none is better."""
+        for _ in range(n_rounds * part.boxes_per_round):
+            best, bound = self.known.best, self.known.bound
+            if best <= max(part.root_bound, self.floor) + CUTOFF:
+                return True
+            long = stage >= CAP_STAGE and best - bound > WIDE_GAP * best
+            first = self.parts.index(part)
+            for other in self.parts[first:] if stage > 0 else [part]:
+                other.heuristic.climbs |= stage > 0
+                other.heuristic.improve(other.root_bound, long or other.takes_long)
+                if other.tree.incumbent.best < self.known.best:
+                    self.record()
+            part.tree.incumbent.best = min(part.tree.incumbent.best, self.known.best)
+            self.check_limits()
+        return False
 
-    def nodes_left(self, tree: Tree, last: int | None) -> int:
+    def finish_in_processes(self, part: Part, begun: Tree) -> None:
+        """Have worker processes search the rest of a part."""
+        from pessimal.solvers.search.subtrees import (  # noqa: PLC0415 (slow to import)
+            Explorer,
+            Subtrees,
+        )
+
+        assert self.task is not None
+        limit = np.inf if self.limits.node_limit is None else self.limits.node_limit
+        limit -= self.known.nodes - begun.nodes
+        costs = begun.pseudo_costs()
+        explorer = Explorer(self.task, self.parts.index(part), costs, self.watch)
+        tree = Subtrees(begun, explorer, part.n_entries, self.limits.n_jobs, limit)
+        part.tree = tree
+        part.use_cap(self.known.best)
+        n_rounds, n_nodes = AGAIN
+        again = tree.nodes + n_nodes
+        try:
+            while not tree.finished:
+                if self.known.best <= max(part.root_bound, part.bound()) + CUTOFF:
+                    return
+                if tree.advance(SECONDS_BETWEEN_CHECKS):
+                    part.halve_some(tree.incumbent.best)
+                self.record()
+                if tree.nodes >= again:
+                    again = tree.nodes + n_nodes
+                    if self.improve(part, CAP_STAGE, n_rounds):
+                        return
+                self.check_limits()
+        except (Stop, KeyboardInterrupt):
+            tree.stop()
+            self.record()
+            raise
+        finally:
+            tree.close()
+            self.notes += tree.notes
+
+    def nodes_left(self, tree: Tree, last: float) -> int:
         """Nodes until the next round of the heuristic or the node limit."""
-        left = self.chunk if last is None else last - tree.nodes
+        left = min(self.chunk, last - tree.nodes)
         if self.limits.node_limit is not None:
             left = min(left, self.limits.node_limit - self.known.nodes)
-        return max(left, 1)
+        return max(ceil(left), 1)
 
     def record(self) -> None:
         """Record what the parts know; only to be called when all of them are whole."""

@@ -27,7 +27,7 @@ cdef class Incumbent:
     cdef bint try_multipliers(self, double[::1] values) noexcept
     cdef bint solve_piece(self, double[::1] values, double cutoff) noexcept
     cdef void accept(self, Simplex primal) noexcept
-    cdef void take(self, double[::1] z, double[::1] box, double objective) noexcept
+    cpdef void take(self, double[::1] z, double[::1] box, double objective) noexcept
 
 
 cdef class Heuristic:

@@ -3,7 +3,7 @@ from pessimal.lp.simplex cimport Simplex
 from pessimal.lp.watch cimport Watch
 from pessimal.solvers.search.complementarities cimport Complementarities
 
-cdef Py_ssize_t ABOVE, BYTES, DIVE
+cdef Py_ssize_t ABOVE, BELOW, BYTES, DIVE
 cdef double INF, FIRST_DIVE, BEST_FIRST_SHARE
 
 
@@ -21,7 +21,10 @@ cdef class Node:
     cdef void branch(self, Py_ssize_t pair, Py_ssize_t side) noexcept
     cdef double next_bound(self) noexcept
     cdef bint has_children(self, double cutoff) noexcept
-    cdef void become_child_of(self, Node parent) noexcept
+    cdef void become_child(self, Node parent, Py_ssize_t number) noexcept
+    cdef object decided(self)
+    @cython.locals(end=Py_ssize_t, start=Py_ssize_t)
+    cdef void wait(self, Simplex root, double bound, const double[::1] decided) noexcept
 
 
 cdef class OpenNodes:
@@ -34,6 +37,8 @@ cdef class OpenNodes:
     cdef Node take(self)
     cdef void release(self, Node node)
     cdef void add(self, Node node)
+    @cython.locals(child=Node, number=Py_ssize_t, node=Node)
+    cdef list children(self)
     @cython.locals(number=Py_ssize_t, node=Node, room=bint)
     cdef Node next(self, double cutoff)
     @cython.locals(bound=double, number=Py_ssize_t, node=Node)

@@ -11,18 +11,34 @@ for that is limited: when most of it is in use the search stays depth first, whi
 from __future__ import annotations
 
 from heapq import heappop, heappush, heapreplace
+from typing import NamedTuple
 
 import numpy as np
 
 from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
-from pessimal.solvers.search.complementarities import ABOVE, Conditions
+from pessimal.problem import Vector
+from pessimal.solvers.search.complementarities import ABOVE, BELOW, Conditions
 
 INF = np.inf
 BYTES = 2**30  # memory for the dictionaries of open nodes
 FIRST_DIVE = 2e6  # entries of dictionaries at the start of a search that is depth first
 DIVE = 30  # nodes, at least, from one that has the lowest bound to the next
 BEST_FIRST_SHARE = 0.5  # of that memory; the rest is for going on depth first
+
+
+class OpenNode(NamedTuple):
+    """What tells an open node from the root, as data: another process can go on from it.
+
+    Attributes
+    ----------
+    bound : float
+    decided : ndarray
+        The bounds of P's rows, but for local ones, and of D's, and what is binding.
+    """
+
+    bound: float
+    decided: Vector
 
 
 class Node:
@@ -86,15 +102,37 @@ class Node:
             self.n_children = 0
         return self.n_children > 0
 
-    def become_child_of(self, parent: Node) -> None:
-        """Take the child with the lowest bound from its parent."""
-        last = parent.n_children - 1
-        parent.n_children = last
+    def become_child(self, parent: Node, number: int) -> None:
+        """Become a child of another node, by its place in the list."""
         self.copy_from(parent)
-        for c in range(last):
+        for c in range(number):
             self.fix(parent.pair[c], parent.side[c])
-        self.cross(parent.pair[last], parent.side[last])
-        self.primal.objective = parent.bound[last]
+        self.cross(parent.pair[number], parent.side[number])
+        self.primal.objective = parent.bound[number]
+
+    def decided(self) -> Vector:
+        """Return the bounds of P and D, and what is binding, in one array."""
+        end = self.primal.size - self.primal.n_local
+        low, high = self.primal.bounds()
+        return np.concatenate([low[:end], high[:end], *self.dual.bounds(), self.binding])
+
+    def wait(self, root: Simplex, bound: float, decided: Vector) -> None:
+        """Become what another node was, with itself as the only child."""
+        self.primal.copy_from(root)
+        end = self.primal.size - self.primal.n_local
+        for k in range(end):
+            self.primal.set_bounds(k, decided[k], decided[end + k])
+        start = 2 * end
+        for k in range(self.dual.size):
+            self.dual.set_bounds(k, decided[start + k], decided[start + self.dual.size + k])
+        start += 2 * self.dual.size
+        for j in range(len(self.binding)):
+            self.binding[j] = int(decided[start + j])
+        # A feature's own pair, crossed below: that restricts nothing.
+        self.pair[0] = self.pairs.n_pairs
+        self.side[0] = BELOW
+        self.bound[0] = bound
+        self.n_children = 1
 
 
 class OpenNodes:
@@ -138,6 +176,17 @@ class OpenNodes:
         self.by_number.append((node.number, node))
         if len(self.by_number) > 2 * self.n_made + 100:
             self.by_number = [entry for entry in self.by_number if entry[1].number == entry[0]]
+
+    def children(self) -> list[OpenNode]:
+        """Return all children that wait, as data."""
+        child = Node(self.conditions, self.watch)
+        children = []
+        for _, number, node in self.by_bound:
+            if node.number == -number:
+                for c in range(node.n_children):
+                    child.become_child(node, c)
+                    children.append(OpenNode(node.bound[c], child.decided()))
+        return children
 
     def next(self, cutoff: float) -> Node | None:
         """Return the open node to go on with; None: none is left below the cutoff."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from pessimal.solvers.search.heuristic import Heuristic
 from pessimal.solvers.search.multiplier_cap import MultiplierCap
 from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
+
+if TYPE_CHECKING:
+    from pessimal.solvers.search.subtrees import Subtrees
 
 TURN = 50
 """Nodes between two turns of the cells."""
@@ -66,7 +70,7 @@ class Part:
     ) -> None:
         self.lower_cap = lower_cap
         self.cap: MultiplierCap | None = None
-        self.tree = Tree(conditions, budget, watch)
+        self.tree: Tree | Subtrees = Tree(conditions, budget, watch)
         self.cells = cells
         self.multiplier_cap = multiplier_cap
         self.takes_long = cells is not None and problem.n_train + problem.n_val >= MANY_ROWS
@@ -75,6 +79,7 @@ class Part:
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
         self.root_bound = self.tree.open_bound()
+        self.n_entries = conditions.primal.A.size + conditions.dual.A.size
 
     def bound(self) -> float:
         """Return the largest lower bound that is known of this part."""
@@ -87,7 +92,12 @@ class Part:
 
     def take_turn(self, best: float) -> None:
         """Halve some cells if it is their turn, given the loss of the best model known."""
-        if self.cells is not None and self.tree.nodes % TURN == 0:
+        if self.tree.nodes % TURN == 0:
+            self.halve_some(best)
+
+    def halve_some(self, best: float) -> None:
+        """Halve some cells, if there are any, many if they are ahead of the tree."""
+        if self.cells is not None:
             self.halve_cells(best, self.cells.bound() > self.tree.open_bound())
 
     def halve_cells(self, best: float, ahead: bool) -> None:

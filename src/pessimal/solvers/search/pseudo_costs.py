@@ -8,6 +8,7 @@ of a pair are known, their growth per unit of distance estimates the next one.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 RELIABLE = 6  # known bounds of a side of a pair before an estimate takes their place
 
@@ -33,3 +34,15 @@ class PseudoCosts:
     def estimate(self, pair: int, side: int, distance: float) -> float:
         """Growth to expect over a distance."""
         return distance * self.growth[pair, side] / self.distance[pair, side]
+
+    def sums(self) -> NDArray[np.float64]:
+        """Return all that is known, as data."""
+        return np.array([self.count, self.growth, self.distance])
+
+    def begin_from(self, sums: NDArray[np.float64]) -> None:
+        """Begin with what is known of another tree."""
+        for pair in range(len(self.count)):
+            for side in range(2):
+                self.count[pair, side] = int(sums[0, pair, side])
+                self.growth[pair, side] = sums[1, pair, side]
+                self.distance[pair, side] = sums[2, pair, side]

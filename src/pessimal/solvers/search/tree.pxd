@@ -18,7 +18,7 @@ cdef class Tree:
     cdef readonly bint finished
     cdef readonly double unresolved_bound
     cdef readonly Incumbent incumbent
-    cdef bint narrowed
+    cdef bint begun, narrowed
     cdef Py_ssize_t multiplier_column
     cdef double multiplier_cap
     cdef BudgetCondition budget
@@ -34,6 +34,11 @@ cdef class Tree:
 
     @cython.locals(root=Node)
     cpdef bint advance(self, Py_ssize_t n_nodes)
+    cdef void begin(self)
+    @cython.locals(bound=double, node=Node, first=Node)
+    cpdef void begin_from(self, list nodes, object costs)
+    cpdef list open_nodes(self)
+    cpdef object pseudo_costs(self)
     cpdef void cap_multiplier(self, double cap)
     cpdef double open_bound(self)
     @cython.locals(cutoff=double, bound=double, parent=Node, child=Node)

@@ -28,6 +28,7 @@ by bounds on weights and margins that all models better than the incumbent obey.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.lp.codes import CUT_OFF, INFEASIBLE, STALLED
 from pessimal.lp.simplex import Simplex
@@ -41,7 +42,7 @@ from pessimal.solvers.search.conflicts import (
     ConflictFinder,
 )
 from pessimal.solvers.search.heuristic import Incumbent
-from pessimal.solvers.search.node import Node, OpenNodes
+from pessimal.solvers.search.node import Node, OpenNode, OpenNodes
 from pessimal.solvers.search.strong_branching import StrongBranching
 from pessimal.tolerances import AT_BREAKPOINT, CUTOFF, REDUCED_COST
 
@@ -67,6 +68,7 @@ class Tree:
         self.pairs = conditions.pairs
         self.n_features = len(conditions.upper)
         self.nodes = 0
+        self.begun = False
         self.finished = False
         self.unresolved = 0
         self.unresolved_bound = INF
@@ -81,19 +83,18 @@ class Tree:
 
     def advance(self, n_nodes: int) -> bool:
         """Examine up to `n_nodes` nodes; return whether any is left."""
-        if self.nodes == 0:
+        if not self.begun:
             root = self.open.take()
             if root is None:
                 self.nodes = 1
-                self.finished = True
+                self.finished = self.begun = True
                 self.leave_open(self.root.objective)
                 return False
             # Not before: many a problem ends with the heuristic.
-            self.strong = StrongBranching(self.conditions, self.incumbent, self.watch)
-            self.conflicts = ConflictFinder(self.conditions, self.strong, self.watch)
-            self.trial_dual = Simplex(self.conditions.dual, self.watch)
+            self.begin()
             self.node = root
             self.node.primal.copy_from(self.root)
+            self.begun = True
         for _ in range(n_nodes):
             if self.finished or self.watch.over:
                 break
@@ -102,13 +103,48 @@ class Tree:
             self.finished = not self.descend()
         return not self.finished
 
+    def begin(self) -> None:
+        """Make what examining nodes takes."""
+        self.strong = StrongBranching(self.conditions, self.incumbent, self.watch)
+        self.conflicts = ConflictFinder(self.conditions, self.strong, self.watch)
+        self.trial_dual = Simplex(self.conditions.dual, self.watch)
+
+    def begin_from(self, nodes: list[OpenNode], costs: NDArray[np.float64]) -> None:
+        """Begin from open nodes of another tree, the last one first, and its pseudo-costs."""
+        self.begin()
+        self.strong.pseudo_costs.begin_from(costs)
+        self.open.dive_end = 0
+        first = self.open.take()
+        for bound, decided in nodes:
+            node = self.open.take()
+            if node is None:
+                self.leave_open(bound)
+            else:
+                node.wait(self.root, bound, decided)
+                self.open.add(node)
+        if first is not None:
+            self.node = first
+        self.finished = first is None or not self.descend()
+        self.begun = True
+
+    def open_nodes(self) -> list[OpenNode]:
+        """Return all open nodes, as data."""
+        nodes = self.open.children()
+        if not self.finished:
+            nodes.append(OpenNode(self.node.primal.objective, self.node.decided()))
+        return nodes
+
+    def pseudo_costs(self) -> NDArray[np.float64]:
+        """Return what crossing pairs has cost, as data."""
+        return self.strong.pseudo_costs.sums()
+
     def cap_multiplier(self, cap: float) -> None:
         """Have λ no larger than `cap` in every node from now on, if the losses are weighted."""
         self.multiplier_cap = min(self.multiplier_cap, cap)
 
     def open_bound(self) -> float:
         """Return the smallest bound of a node not yet examined, or left unresolved."""
-        if self.nodes == 0:
+        if not self.begun:
             return self.root.objective
         bound = min(self.unresolved_bound, self.open.bound())
         if not self.finished:
@@ -128,11 +164,11 @@ class Tree:
         while parent is not None:
             bound = parent.next_bound()
             child = self.open.take()
+            parent.n_children -= 1
             if child is None:
-                parent.n_children -= 1
                 self.leave_open(bound)
             else:
-                child.become_child_of(parent)
+                child.become_child(parent, parent.n_children)
             if parent.n_children == 0:
                 self.open.release(parent)
             if child is not None:
