@@ -26,7 +26,7 @@ from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRan
 from pessimal.near_optimal.smooth.count_ascent import extreme_count
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.enclosure import Enclosure
-from pessimal.near_optimal.smooth.estimators import SUPPORTED, training_problem
+from pessimal.near_optimal.smooth.estimators import known_name, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members
 from pessimal.near_optimal.smooth.objective import Function, MeanLoss, mean_loss, solve
@@ -62,7 +62,7 @@ class SmoothSet(NearOptimalSet):
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
         """Return whether the training problem of an estimator is known."""
-        return type(estimator) in SUPPORTED
+        return known_name(estimator) is not None
 
     @classmethod
     def of(
@@ -182,7 +182,7 @@ class SmoothSet(NearOptimalSet):
 
     @cached_property
     def _members(self) -> Members:
-        """The set from deadline."""
+        """The set from within."""
         return Members(self._training, self.inner_limit)
 
     def _dual_bound(self, mean: Function, u: Vector) -> float:
