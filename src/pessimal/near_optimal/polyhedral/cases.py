@@ -175,7 +175,7 @@ class WorstCases:
         """Find a bad model within a limit by ascent alone, which takes a few linear programs."""
         self.begin(box, limit, self.train(box).u)
         with stopping(self._watch, deadline):
-            self._tree.climb()
+            self._tree.ascent.climb()
         return self.known()
 
     def begin(self, box: Vector, limit: float, inner: Vector, enough: float = np.inf) -> None:
@@ -195,19 +195,20 @@ class WorstCases:
     ) -> None:
         """Take bounds on the validation margins over Ψ, and models of it, found before."""
         first = np.unique(self._which, return_index=True)[1]
-        self._tree.know(low[first], high[first], exact[first].astype(np.intp))
+        self._tree.ranges.know(low[first], high[first], exact[first].astype(np.intp))
         self.ascend_from(members, deadline)
 
     def ascend_from(self, members: Matrix, deadline: Deadline = NEVER) -> None:
         """Ascend from the worst of some models of Ψ, as far as there is time."""
         margins = margin_rows(self.problem.X_val, self.problem.y_val) @ members.T
         losses = self.problem.val_weight @ self._loss.value(margins)
+        ascent = self._tree.ascent
         with stopping(self._watch, deadline) as stops:
             for k in np.argsort(-losses, kind="stable")[:_STARTS]:
-                before = self._tree.best
-                self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
-                if self._tree.counts and self._tree.best > before:
-                    self._tree.sharpen()
+                before = ascent.best
+                ascent.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+                if self._loss.counts and ascent.best > before:
+                    ascent.sharpen()
                 if stops():
                     break
 
@@ -241,14 +242,14 @@ class WorstCases:
 
     def known(self) -> Worst:
         """Return the worst model so far, and what is proved by now."""
-        tree = self._tree
-        u = self._in_box(tree.worst_model(), self._box)
+        tree, found = self._tree, self._tree.ascent
+        u = self._in_box(found.worst_model(), self._box)
         u = pulled_back(self.problem, u, self._inner, self._limit)
         bound = min(tree.upper_bound(), self._proved)
-        if tree.counts:
+        if self._loss.counts:
             if tree.step > 0.0:
                 bound = tree.step * np.floor((bound + CUTOFF) / tree.step)
-            return Worst(u, tree.best, max(tree.best, bound), tree.nodes)
+            return Worst(u, found.best, max(found.best, bound), tree.nodes)
         margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
         value = self._loss.mean(margins, self.problem.val_weight)
         return Worst(u, value, max(value, bound), tree.nodes)
@@ -261,7 +262,7 @@ class WorstCases:
                 rows = margin_rows(self.problem.X_val, self.problem.y_val)
                 ranges = coarse_ranges(self.problem, self._box, self._limit, rows)
                 first = np.unique(self._which, return_index=True)[1]
-                tree.hold(*(end[first] for end in ranges))
+                tree.ranges.hold(*(end[first] for end in ranges))
                 return
 
     def _move_to(self, box: Vector, limit: float, inner: Vector) -> None:
