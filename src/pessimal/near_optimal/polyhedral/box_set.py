@@ -2,7 +2,7 @@
 
 ``Ψ(w̄) = {(w, b) in the box: L_T ≤ (1 + ε)·L_T* + δ}`` is a polytope. The best hinge loss and every
 score range are linear programs; the other extremes are found by branch and bound on the points
-(`cases`), whatever the loss, if it has one breakpoint.
+(`loss_search`), whatever the loss, if it has one breakpoint.
 """
 
 from __future__ import annotations
