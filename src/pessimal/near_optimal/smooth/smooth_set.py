@@ -1,9 +1,10 @@
 """The near-optimal models of a training problem with a smooth loss: ridge, lasso, logistic, SVM.
 
 ``Ψ = {u : R(u) ≤ (1 + ε)·R* + δ}`` is convex. Its members move the margin of every row within a
-range (`ellipsoids`); over the ranges R lies above parabolas and the validation loss below others, which
-bounds the worst case (`relaxation`), and where that leaves a gap the set is divided (`branching`).
-With the squared loss the parabolas are the losses themselves, and the bound is exact.
+range (`ellipsoids`); over the ranges R lies above parabolas and the validation loss below others,
+which bounds the worst case (`relaxation`), and where that leaves a gap the set is divided
+(`branching`). With the squared loss the parabolas are the losses themselves, and the bound is
+exact.
 
 What floating point adds is on the safe side: bounds count on the budget of the trained model's own
 loss, members on that of a lower bound of the least loss.
