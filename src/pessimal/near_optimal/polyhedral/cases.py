@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -95,11 +96,6 @@ class WorstCases:
         )
         self._watch = Watch()
         self._balanced = balanced.problem
-        self._train_rows, self._train_weight, _ = merged(
-            margin_rows(problem.X_train, problem.y_train), problem.train_weight
-        )
-        b_reach = max(map(abs, intercept_range(problem, problem.upper, budget.limit(1.0))))
-        self._reach = 1.0 + b_reach + np.abs(self._train_rows[:, :-1]) @ problem.upper
         self._training: dict[float, Simplex] = {}
         programs = near_optimal_programs(balanced.problem, budget, rows, self._watch)
         self._models, self._forms = programs
@@ -136,20 +132,30 @@ class WorstCases:
             u[-1] = best_intercept(self.problem, u[:-1])
         return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates, bound)
 
+    @cached_property
+    def _hinges(self) -> tuple[Matrix, Vector, Vector]:
+        """Distinct training rows, their weights, and how large a hinge of each may be."""
+        problem = self.problem
+        rows = margin_rows(problem.X_train, problem.y_train)
+        rows, weight, _ = merged(rows, problem.train_weight)
+        b_reach = max(map(abs, intercept_range(problem, problem.upper, self.budget.limit(1.0))))
+        return rows, weight, 1.0 + b_reach + np.abs(rows[:, :-1]) @ problem.upper
+
     def _dual(self, alpha: Vector, box: Vector) -> tuple[float, Vector]:
         """Bound the training loss by multipliers of the hinges; return how it falls with the box.
 
         With ``0 ≤ α ≤ weight``, of both classes the same in all, no loss is less than
         ``Σ α − Σ_j |α·x_j|·box_j``.
         """
-        alpha = np.clip(alpha, 0.0, self._train_weight)
-        positive = self._train_rows[:, -1] < 0.0
+        rows, weight, reach = self._hinges
+        alpha = np.clip(alpha, 0.0, weight)
+        positive = rows[:, -1] < 0.0
         totals = np.array([alpha[~positive].sum(), alpha[positive].sum()])
         shares = totals.min() / np.where(totals > 0.0, totals, 1.0)
         alpha *= shares[positive.astype(np.intp)]
-        rates = np.abs(alpha @ self._train_rows[:, :-1])
+        rates = np.abs(alpha @ rows[:, :-1])
         bound = float(alpha.sum() - rates @ box)
-        return bound - ROUNDING * float(alpha @ self._reach), rates
+        return bound - ROUNDING * float(alpha @ reach), rates
 
     def limit(self, box: Vector) -> float:
         """Largest training loss of a near-optimal model of a box."""
