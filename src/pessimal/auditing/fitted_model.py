@@ -1,4 +1,4 @@
-"""The audit of a fitted estimator, which takes scikit-learn, as that of a box does not."""
+"""The audit of a fitted estimator; unlike that of a box, it needs scikit-learn."""
 
 from __future__ import annotations
 
