@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -476,3 +478,13 @@ def test_without_time_the_curve_is_bounded_by_its_largest_set(
     assert (curve.worst_loss_bound >= whole.curve.worst_loss - TOLERANCE).all()
     assert (curve.worst_error_bound >= whole.curve.worst_error - TOLERANCE).all()
     assert np.isfinite(curve.worst_loss_bound).all()
+
+
+def test_the_audit_of_a_box_does_not_load_scikit_learn() -> None:
+    code = (
+        "import sys\n"
+        "from pessimal import audit\n"
+        "audit([[-1.0], [1.0]], ['no', 'yes'], [[0.5], [-2.0]], ['yes', 'no'], delta=0.5)\n"
+        "assert not {'sklearn', 'scipy.stats'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,7 +19,7 @@ from pessimal.estimators.shared_box import tune_shared_box
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import WarmProgram
 from pessimal.near_optimal import worst_case
-from pessimal.near_optimal.polyhedral.box_set import BoxSet
+from pessimal.near_optimal.polyhedral.loss_search import LossSearch
 from pessimal.problem import Budget, TuningProblem, Vector
 from pessimal.solution import Status
 from pessimal.solve import solve_pessimistic
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_the_run_with_a_valid_box(
 
 
 def test_ctrl_c_that_a_worst_case_has_taken_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = BoxSet._margin_ranges, 0
+    real, calls = LossSearch._margin_ranges, 0
 
     def interrupted(*arguments: Any) -> Any:
         nonlocal calls
@@ -156,7 +156,7 @@ def test_ctrl_c_that_a_worst_case_has_taken_ends_the_run(monkeypatch: pytest.Mon
             signal.raise_signal(signal.SIGINT)
         return real(*arguments)
 
-    monkeypatch.setattr(BoxSet, "_margin_ranges", interrupted)
+    monkeypatch.setattr(LossSearch, "_margin_ranges", interrupted)
     shared = tune_shared_box(folds(), BUDGET)
     assert shared.status is Status.INTERRUPTED
     # The folds of the box that was being judged, and none of another.

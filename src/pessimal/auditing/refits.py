@@ -162,7 +162,7 @@ class RefitExtremes(Extremes):
     def _ask(self, name: str, k: int, question: Callable[..., Extreme], deadline: Deadline) -> None:
         """Judge the model that a search finds, on all points if it may have seen none of them.
 
-        An estimator that learns points by heart is judged by those that were not attacked, and
+        An estimator that memorises points is judged by those that were not attacked, and
         on all points its model would look far worse than it is.
         """
         with warnings.catch_warnings(record=True) as caught:

@@ -257,7 +257,7 @@ class AuditReport:
     def ambiguity(self) -> float:
         """Share of the validation points on which near-optimal models were found to disagree.
 
-        Refits that learn points by heart are judged on half of them at a time, and may be known to
+        Refits that memorise points are judged on half of them at a time, and may be known to
         disagree on more points than `ambiguous` names.
         """
         return float(np.fmax(self.ambiguous.mean(), self.discrepancy.value))

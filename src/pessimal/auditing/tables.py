@@ -1,22 +1,25 @@
-"""What users hand in: tables with names, labels of any two classes, pipelines.
+"""What users hand in: tables with names, labels of any two classes, pipelines, budgets.
 
 `Names` are what a report calls things. A `Study` has them, and the same data as a `TuningProblem`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.pipeline import Pipeline
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, column, listed, signs
-from pessimal.problem import TuningProblem, Vector, feature_vector
+from pessimal.problem import Budget, TuningProblem, Vector, feature_vector
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +121,31 @@ def require_same_columns(X_train: ArrayLike, X_val: ArrayLike) -> None:
             f"X_val has column {val[first]!r} where X_train has {train[first]!r}; "
             "pass the same columns in the same order"
         )
+
+
+def read_budget(epsilon: float, delta: float) -> Budget:
+    """Build the budget under the names the user knows."""
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        require_non_negative(name, value)
+    return Budget(epsilon=epsilon, delta=delta)
+
+
+def read_epsilons(epsilons: Iterable[float], epsilon: float) -> list[float]:
+    """Return the budgets of the curves, `epsilon` among them, in order."""
+    try:
+        given = tuple(epsilons)
+    except TypeError:
+        raise InvalidInputError(f"epsilons is {epsilons!r}; pass a list of numbers") from None
+    for value in given:
+        require_non_negative("an entry of epsilons", value)
+    return sorted({float(value) for value in given} | {epsilon})
+
+
+def require_non_negative(name: str, value: float) -> None:
+    """Refuse what is no size of a budget."""
+    try:
+        usable = 0.0 <= float(value) < np.inf
+    except (TypeError, ValueError):
+        usable = False
+    if not usable:
+        raise InvalidInputError(f"{name} is {value!r}; pass a finite number that is not negative")

@@ -9,13 +9,14 @@ estimators are trained again and again: their models are found one by one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 
+from pessimal.auditing.audited import EPSILONS, Audited, name_of
 from pessimal.auditing.extremes import Extremes
 from pessimal.auditing.refits import RefitExtremes
 from pessimal.auditing.tables import Names, Study, read_rows, read_study
@@ -23,7 +24,6 @@ from pessimal.auditing.text import NEGLIGIBLE
 from pessimal.errors import InvalidInputError, SolverError
 from pessimal.fitted import LinearModel, read_linear_model, require_fitted
 from pessimal.limits import Deadline
-from pessimal.losses import Loss
 from pessimal.near_optimal import BoxSet, Linear, NearOptimalSet
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
@@ -36,9 +36,6 @@ SetT = TypeVar("SetT", bound=NearOptimalSet)
 Training: TypeAlias = Literal["own", "hinge box"]
 """What models are trained to minimise."""
 
-EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.4)
-"""Of the curves, in a box."""
-
 OWN_EPSILON = 0.05
 """For an objective that one model alone minimises, so that others count, too."""
 
@@ -46,56 +43,11 @@ OWN_EPSILONS = (0.0, 0.01, 0.02, 0.05, 0.1)
 """Of the curves, for such an objective."""
 
 
-@dataclass(frozen=True, eq=False)
-class Audited:
-    """The models to audit, one of which is the chosen one.
-
-    Attributes
-    ----------
-    names : Names
-    members : NearOptimalSet
-    X_val, y_val : array-like
-        The validation data, as members take them.
-    reference : Model
-        The chosen one.
-    name : str
-        What it is.
-    epsilons : tuple of float
-        Where curves are of interest.
-    y_train : ndarray
-        The training labels, as `y_val`.
-    notes : tuple of str
-        What a reader must know of the models.
-    """
-
-    names: Names
-    members: NearOptimalSet
-    X_val: Any
-    y_val: Any
-    reference: Any
-    name: str
-    epsilons: tuple[float, ...]
-    y_train: Any
-    notes: tuple[str, ...] = ()
-
-    def extremes(self, grid: list[float]) -> Extremes:
-        """Begin to look for the extremes of the models."""
-        rest = self.X_val, self.y_val, grid, self.reference
-        if isinstance(self.members, RetrainedSet):
-            return RefitExtremes(self.members, *rest)
-        return Extremes(self.members, *rest)
-
-
 def require_known(training: Training) -> None:
     """Refuse a name of a training problem that there is not."""
     if training not in get_args(Training):
         names = " or ".join(map(repr, get_args(Training)))
         raise InvalidInputError(f"training is {training!r}; pass {names}")
-
-
-def name_of(loss: Loss) -> str:
-    """Return what a loss is called in a sentence."""
-    return loss.name.replace("_", "-" if loss.name == "zero_one" else " ")
 
 
 def models_like(
@@ -259,7 +211,9 @@ def _audited(
     )
     notes = (note, missed) if delta > NEGLIGIBLE * least else (note,)
     title, (y_train, y_val) = f"the audited {name}", targets
-    return Audited(names, members, X_val, y_val, reference, title, OWN_EPSILONS, y_train, notes)
+    search = RefitExtremes if isinstance(members, RetrainedSet) else Extremes
+    shown = reference, title, OWN_EPSILONS
+    return Audited(names, members, X_val, y_val, *shown, y_train, notes, search)
 
 
 def _with_reference(members: SetT, model: Any) -> SetT:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, vstack
 
-from pessimal.bilevel.program import BilevelProgram, FollowerProgram
+from pessimal.bilevel.program import BilevelProgram, FollowerProgram, Rows
 from pessimal.bilevel.response import program_at, solve_quadratic
 from pessimal.problem import Vector
 from pessimal.tolerances import CERTIFICATE
@@ -73,14 +72,12 @@ def certify(
     gaps, violations = [0.0], [0.0]
     for k, follower in enumerate(program.followers):
         own = y[follower.columns]
-        violations.append(_violation(follower.rows.outer, follower.rows.inner, follower.rows.lower,
-                                     follower.rows.upper, x, own))  # fmt: skip
+        violations.append(_violation(follower.rows, x, own))
         violations.append(float(np.max([0.0, *(follower.lower - own), *(own - follower.upper)])))
         least = least_objective(follower, x)
         allowed = 0.0 if tolerated is None else float(tolerated[k])
         excess = follower.objective(x, own) - least - allowed
         gaps.append(excess / max(1.0, abs(least)))
-    rows = program.rows
     fraction = np.abs(x - np.round(x))[program.integer]
     limits = [*(program.lower - x), *(x - program.upper), *fraction]
     objective = program.objective(x, y)
@@ -88,9 +85,7 @@ def certify(
     return BilevelCertificate(
         inner_gap=float(np.max(gaps)),
         inner_violation=float(np.max(violations)),
-        outer_violation=float(
-            np.max([0.0, _violation(rows.outer, rows.inner, rows.lower, rows.upper, x, y), *limits])
-        ),
+        outer_violation=float(np.max([_violation(program.rows, x, y), *limits])),
         worst_gap=0.0 if worst is None else max(0.0, worst - objective) / size,
         objective=objective,
         objective_error=abs(objective - claimed) / size,
@@ -99,21 +94,11 @@ def certify(
 
 def least_objective(follower: FollowerProgram, x: Vector) -> float:
     """Return the least inner objective after a decision, by Clarabel; −inf if it finds none."""
-    at = program_at(follower, x)
-    n = len(follower)
-    solved = solve_quadratic(
-        follower.curvature,
-        at.cost,
-        vstack([at.matrix, eye_array(n)], format="csr"),
-        np.append(at.row_lower, at.lower),
-        np.append(at.row_upper, at.upper),
-    )
+    solved = solve_quadratic(program_at(follower, x), follower.curvature)
     return -np.inf if solved is None else follower.objective(x, solved[0])
 
 
-def _violation(
-    outer: csr_array, inner: csr_array, lower: Vector, upper: Vector, x: Vector, y: Vector
-) -> float:
-    value = outer @ x + inner @ y
-    size = np.maximum(1.0, abs(outer) @ np.abs(x) + abs(inner) @ np.abs(y))
-    return float(np.max([0.0, *((lower - value) / size), *((value - upper) / size)]))
+def _violation(rows: Rows, x: Vector, y: Vector) -> float:
+    value = rows(x, y)
+    size = np.maximum(1.0, abs(rows.outer) @ np.abs(x) + abs(rows.inner) @ np.abs(y))
+    return float(np.max([0.0, *((rows.lower - value) / size), *((value - rows.upper) / size)]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, vstack
+from scipy.sparse import csr_array, vstack
 
 from pessimal.bilevel.program import FollowerProgram
 from pessimal.bilevel.response import program_at, respond, solve_quadratic
@@ -90,11 +90,5 @@ def largest_by_clarabel(
         if responses is None:
             return np.inf
         within = responses
-    solved = solve_quadratic(
-        csr_array((len(follower), len(follower))),
-        -direction,
-        vstack([within.matrix, eye_array(len(follower))], format="csr"),
-        np.append(within.row_lower, within.lower),
-        np.append(within.row_upper, within.upper),
-    )
+    solved = solve_quadratic(replace(within, cost=-direction))
     return np.inf if solved is None else float(direction @ solved[0])

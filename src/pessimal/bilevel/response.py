@@ -74,13 +74,11 @@ def _respond_quadratic(follower: FollowerProgram, x: Vector) -> Response | None:
     """
     program = program_at(follower, x)
     n, m = len(follower), len(program.row_lower)
-    matrix = vstack([program.matrix, eye_array(n)], format="csr")
-    lower = np.append(program.row_lower, program.lower)
-    upper = np.append(program.row_upper, program.upper)
-    solved = solve_quadratic(follower.curvature, program.cost, matrix, lower, upper)
+    solved = solve_quadratic(program, follower.curvature)
     if solved is None:
         return None
     y, multiplier = solved
+    matrix, lower, upper = _limits_as_rows(program)
     at = matrix @ y
     # Of a multiplier and its slack the larger is positive.
     at_lower = (multiplier > at - lower) | (lower == upper)
@@ -107,12 +105,15 @@ def _respond_quadratic(follower: FollowerProgram, x: Vector) -> Response | None:
 
 
 def solve_quadratic(
-    curvature: csc_array, cost: Vector, matrix: csc_array, lower: Vector, upper: Vector
+    program: LinearProgram, curvature: csr_array | None = None
 ) -> tuple[Vector, Vector] | None:
-    """Minimise ``cost·y + ½ y·curvature·y`` subject to ``lower ≤ matrix·y ≤ upper`` by Clarabel.
+    """Minimise ``cost·y + ½ y·curvature·y`` over a program, without integers, by Clarabel.
 
-    Return the point and the multipliers, or None where none was found.
+    Return the point, and the multipliers of rows and columns; or None where none was found.
     """
+    n = len(program.cost)
+    squares = csr_array((n, n)) if curvature is None else curvature
+    matrix, lower, upper = _limits_as_rows(program)
     equation = lower == upper
     low, high = ~equation & np.isfinite(lower), ~equation & np.isfinite(upper)
     # Clarabel: A·y + s = b with s in a cone.
@@ -123,8 +124,8 @@ def solve_quadratic(
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    upper_half = csc_array(triu(curvature, format="csc"))
-    solution = clarabel.DefaultSolver(upper_half, cost, A, b, cones, settings).solve()
+    upper_half = csc_array(triu(squares, format="csc"))
+    solution = clarabel.DefaultSolver(upper_half, program.cost, A, b, cones, settings).solve()
     if str(solution.status) not in ("Solved", "AlmostSolved"):
         return None
     multiplier, z = np.zeros(len(lower)), np.array(solution.z)
@@ -132,3 +133,10 @@ def solve_quadratic(
     multiplier[low] += z[sizes[0] : sizes[0] + int(low.sum())]
     multiplier[high] -= z[sizes[0] + int(low.sum()) :]
     return np.array(solution.x), multiplier
+
+
+def _limits_as_rows(program: LinearProgram) -> tuple[csr_array, Vector, Vector]:
+    """Return the rows of a program, and then its columns, with the limits of both."""
+    matrix = vstack([program.matrix, eye_array(len(program.cost))], format="csr")
+    lower = np.append(program.row_lower, program.lower)
+    return matrix, lower, np.append(program.row_upper, program.upper)

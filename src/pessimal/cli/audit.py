@@ -140,25 +140,10 @@ def audit(
 IN_CLASS = ("worst_sensitivity", "worst_specificity")
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _plain(value: Any) -> Any:
-    return _known(value) if isinstance(value, float) else value
-
-
 def _share(end: Extreme | None, proves: bool) -> dict[str, float | None] | None:
     if end is None or math.isnan(end.value):
         return None
     return {"value": end.value, "bound": end.lower_bound if proves else None}
-
-
-def _constant(report: AuditReport) -> dict[str, Any] | None:
-    constant = report.constant
-    if constant is None:
-        return None
-    return {"label": constant.label, "loss": _known(constant.loss), "error": constant.error}
 
 
 def _content(report: AuditReport) -> dict[str, Any]:
@@ -177,10 +162,8 @@ def _content(report: AuditReport) -> dict[str, Any]:
         **{name: {"value": end.value, "bound": proved[name]} for name, end in ends.items()},
         "stopped": report.stopped,
         **{name: _share(getattr(report, name), report.proves) for name in IN_CLASS},
-        "constant": _constant(report),
-        "given": {name: _plain(value) for name, value in asdict(report.given).items()}
-        if report.given
-        else None,
+        "constant": asdict(report.constant) if report.constant else None,
+        "given": asdict(report.given) if report.given else None,
         "ambiguity": report.ambiguity,
         "ambiguity_bound": report.ambiguity_bound if report.proves else None,
         "n_train": report.n_train,
@@ -192,8 +175,8 @@ def _content(report: AuditReport) -> dict[str, Any]:
             "name": report.reference.name,
             "loss": report.reference.loss,
             "error": report.reference.error,
-            "sensitivity": _known(report.reference.sensitivity),
-            "specificity": _known(report.reference.specificity),
+            "sensitivity": report.reference.sensitivity,
+            "specificity": report.reference.specificity,
             "only_class": report.only_class,
         },
         "classes": report.classes,

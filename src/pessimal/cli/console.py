@@ -7,6 +7,7 @@ characters that do not print, such as the codes that colour a terminal, are show
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -72,5 +73,14 @@ def say_table(title: str, rows: Sequence[Sequence[object]]) -> None:
 
 
 def say_json(content: Mapping[str, Any]) -> None:
-    """Print one JSON object to standard output."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Print one JSON object to standard output, null for every number that is not known."""
+    known = _without_nan(content)
+    sys.stdout.write(json.dumps(known, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _without_nan(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and math.isnan(content) else content

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -290,17 +289,10 @@ def _search_content(run: SearchRun) -> dict[str, Any]:
         "proves": run.chosen.worst_bound is not None,
         "stopped": run.stopped,
         **facts(run),
-        "candidates": [
-            {name: _known(value) for name, value in asdict(candidate).items()}
-            for candidate in run.candidates
-        ],
+        "candidates": [asdict(candidate) for candidate in run.candidates],
         "classes": run.classes,
         "features": [{"name": name, "coef": coef} for name, coef in features],
         "intercept": model.intercept if model else None,
         "held_out": asdict(run.comparison) if run.comparison else None,
         "notes": [*run.notes, *(run.audit.notes if run.audit else ())],
     }
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value

@@ -167,7 +167,7 @@ class PessimisticSVCCV(BoxClassifier):
             merged = distinct(rows, np.empty((len(rows.y), 0), dtype=np.bool_))
             _, features = distinct_rows(merged.rows.X)
             # Rows equal in their features stay together whatever their labels; apart, a fold
-            # would validate on one label of what it has learnt by heart with the other.
+            # would validate on one label of what it has memorised with the other.
             alone = features.max() + 1 == len(merged.rows.y)
             kind = StratifiedKFold if alone else StratifiedGroupKFold
             splitter = kind(int(self.cv), shuffle=True, random_state=random)

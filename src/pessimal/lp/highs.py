@@ -15,13 +15,12 @@ the multipliers alone, whatever they are (Neumaier and Shcherbina, 2004).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, hstack, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
@@ -280,7 +279,7 @@ class _Equilibrated:
     def __init__(self, program: LinearProgram) -> None:
         matrix = program.matrix
         n_rows, n_columns = matrix.shape
-        columns, rows = matrix.indices, np.repeat(np.arange(n_rows), np.diff(matrix.indptr))
+        columns, rows = matrix.indices, _rows_of_entries(matrix)
         self.column = 1.0 / power_of_two(_largest(matrix.data, columns, n_columns))
         self.column[program.integer] = 1.0
         entries = matrix.data * self.column[columns]
@@ -293,14 +292,6 @@ class _Equilibrated:
         self.lower = program.lower / self.column
         self.upper = program.upper / self.column
         self.integer = program.integer
-
-    @cached_property
-    def _transposed(self) -> csc_array:
-        return self.matrix.T
-
-    @cached_property
-    def _sizes(self) -> csc_array:
-        return abs(self._transposed)
 
     def load(self) -> highspy.Highs:
         lp = highspy.HighsLp()
@@ -337,11 +328,17 @@ class _Equilibrated:
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)
         low, high = lower / self.column, upper / self.column
-        reduced = cost - self._transposed @ y
+        columns, n = self.matrix.indices, len(cost)
+        products = self.matrix.data * y[_rows_of_entries(self.matrix)]
+        reduced = cost - np.bincount(columns, products, n)
         widest = np.maximum(np.abs(low), np.abs(high))
-        terms = np.abs(cost) + self._sizes @ np.abs(y)
+        terms = np.abs(cost) + np.bincount(columns, np.abs(products), n)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
+
+
+def _rows_of_entries(matrix: csr_array) -> NDArray[Any]:
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _largest(entries: Vector, places: NDArray[Any], size: int) -> Vector:

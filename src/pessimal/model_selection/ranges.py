@@ -23,7 +23,7 @@ from pessimal.losses import Loss, SmoothLoss, find_loss
 from pessimal.model_selection.worst import WorstCase
 from pessimal.near_optimal.base import NearOptimalSet
 from pessimal.near_optimal.pipeline import PipelineSet
-from pessimal.near_optimal.smooth.estimators import SUPPORTED
+from pessimal.near_optimal.smooth.estimators import known_name
 from pessimal.near_optimal.smooth.objective import MeanLoss
 from pessimal.near_optimal.smooth.smooth_set import SmoothSet
 from pessimal.near_optimal.smooth.training import ROUNDING
@@ -82,7 +82,7 @@ class Range:
         while isinstance(last, Pipeline):
             prefix, last = f"{prefix}{last.steps[-1][0]}__", last.steps[-1][1]
         allowed = [f"{prefix}{each}" for each in LINEAR if each in last.get_params(deep=False)]
-        if type(last) not in SUPPORTED or name not in allowed:
+        if known_name(last) is None or name not in allowed:
             raise InvalidInputError(
                 f"param_grid has a Range for {name!r} of {type(last).__name__}; a Range is for C, "
                 "alpha or l1_ratio of Ridge, RidgeClassifier, Lasso, ElasticNet, "

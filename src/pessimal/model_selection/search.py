@@ -242,29 +242,7 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         listed, branches = self._candidates()
         if not (listed or branches) or not splits:
             raise InvalidInputError("param_grid or cv is empty, so no fits were performed")
-        folds = Folds(
-            clone(self.estimator),
-            X,
-            y,
-            splits,
-            self._worst_case(),
-            _weights(self.estimator, routed.estimator.fit),
-            self.error_score,
-            # As a worst score it counts if that is on the scale of `scoring`.
-            np.nan
-            if isinstance(self.error_score, str) or not self._scored_by()
-            else self.error_score,
-            {
-                "scorer": scorers,
-                "fit_params": routed.estimator.fit,
-                "score_params": routed.scorer.score,
-                "return_train_score": self.return_train_score,
-                "return_n_test_samples": True,
-                "return_times": True,
-                "error_score": self.error_score,
-                "verbose": self.verbose,
-            },
-        )
+        folds = self._folds(X, y, splits, routed, scorers)
         search, above = self._searched(folds, listed, branches, deadline)
         out, worst, stopped = search.outcomes, search.worst, search.stopped
         self.n_splits_ = search.n_splits
@@ -356,6 +334,32 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
         check_is_fitted(self)
         metric = self.refit if self.multimetric_ else "score"
         return draw(self.cv_results_, metric, self.best_index_, ax)
+
+    def _folds(self, X: Any, y: Any, splits: list[Any], routed: Any, scorers: Any) -> Folds:
+        """Return what evaluates a candidate on the folds, by scikit-learn's own fit and score."""
+        return Folds(
+            clone(self.estimator),
+            X,
+            y,
+            splits,
+            self._worst_case(),
+            _weights(self.estimator, routed.estimator.fit),
+            self.error_score,
+            # As a worst score it counts if that is on the scale of `scoring`.
+            np.nan
+            if isinstance(self.error_score, str) or not self._scored_by()
+            else self.error_score,
+            {
+                "scorer": scorers,
+                "fit_params": routed.estimator.fit,
+                "score_params": routed.scorer.score,
+                "return_train_score": self.return_train_score,
+                "return_n_test_samples": True,
+                "return_times": True,
+                "error_score": self.error_score,
+                "verbose": self.verbose,
+            },
+        )
 
     def _folds_left_out(self, n_splits: int) -> str:
         if self.n_splits_ == n_splits:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pessimal.auditing import AuditReport, audit
-from pessimal.auditing.audit import audit_model
+from pessimal.auditing.fitted_model import audit_model
 from pessimal.labels import spoken
 from pessimal.limits import AT_ONCE, Deadline
 from pessimal.problem import Vector

@@ -12,7 +12,7 @@ from oracles import brute_force_worst_case
 from strategies import budgets, problems, uneven_problems
 
 from pessimal.limits import Limits
-from pessimal.near_optimal.polyhedral import box_set
+from pessimal.near_optimal.polyhedral import loss_search
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solvers.minimax.groups import groups_of
 from pessimal.solvers.minimax.oracle import WorstCaseOracle
@@ -33,7 +33,7 @@ def test_the_bound_is_between_the_worst_case_and_what_was_known(
     oracle = oracle_of(problem, budget, 600.0)
     h = oracle.groups.upper
     point = oracle.climbed(h)
-    with mock.patch.object(box_set, "MANY", many):  # -1: moments come before points
+    with mock.patch.object(loss_search, "MANY", many):  # -1: moments come before points
         bounded = oracle.bounded_by_moments(point, 1e-4)
     worst = brute_force_worst_case(problem, oracle.groups.box(h), budget)
     assert worst - 1e-6 <= bounded.bound <= point.bound

@@ -2,29 +2,23 @@
 
 ``Ψ(w̄) = {(w, b) in the box: L_T ≤ (1 + ε)·L_T* + δ}`` is a polytope. The best hinge loss and every
 score range are linear programs; the other extremes are found by branch and bound on the points
-(`cases`), whatever the loss, if it has one breakpoint.
+(`loss_search`), whatever the loss, if it has one breakpoint.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, hstack
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, signs
 from pessimal.limits import NEVER, Deadline, TimeLimit
-from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step, ZeroOne
-from pessimal.lp.highs import WarmProgram
+from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, Step
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
-from pessimal.near_optimal.polyhedral.cases import WorstCases
-from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
-from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.near_optimal.polyhedral.enclosure import BoxEnclosure
 from pessimal.near_optimal.polyhedral.linear_program import (
     BoxModels,
@@ -32,35 +26,14 @@ from pessimal.near_optimal.polyhedral.linear_program import (
     loading_seconds,
     row_ranges,
 )
-from pessimal.near_optimal.polyhedral.program import coarse_bound, coarse_ranges, pulled_back
+from pessimal.near_optimal.polyhedral.loss_search import LossSearch, mean_loss
+from pessimal.near_optimal.polyhedral.program import coarse_bound, coarse_ranges
 from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, feature_rows, margin_rows
-from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, MEMBER
+from pessimal.tolerances import CUTOFF, MEMBER
 
 DRAWN, DRAWN_PER_FEATURE = 20, 2
 """Directions like those of rows in which an enclosure has the exact range."""
-
-RANGES_SHARE = 0.3
-"""Of the time left, for the ranges of scores before a search."""
-
-MANY = 60
-"""Points on both sides of a breakpoint beyond which branching on them rarely proves anything."""
-
-FIRST_SHARE = 0.4
-"""Of the time left, for branching on points, unless they are many, before directions are."""
-
-TRAINING_SHARE = 0.5
-"""Of the time left, for the ranges of training points: where they are coarse, so is a bound."""
-
-ASCENT_SHARE = 0.2
-"""Of the time left, for ascents from models that are known."""
-
-ROOT_SHARE = 0.5
-"""Of the time left, for the root of the tree on points: no search goes without its bound."""
-
-MOMENTS_SHARE, MOMENTS_SHARE_OF_MANY = 0.6, 0.9
-"""Of the rest, for branching on directions before points are returned to: of many that proves
-nothing, but finds models."""
 
 
 class BoxSet(NearOptimalSet):
@@ -87,8 +60,7 @@ class BoxSet(NearOptimalSet):
     loss = HINGE
     classes: Classes = (-1.0, 1.0)
     _warm: BoxModels | None = None
-    _cells: Cells | None = None
-    _of_budget = ("training_limit", "models", "_ranges", "_warm", "_cells")
+    _of_budget = ("training_limit", "models", "_ranges", "_warm", "search")
 
     def __init__(
         self,
@@ -157,6 +129,11 @@ class BoxSet(NearOptimalSet):
         """Ranges of scores, as far as they have been found."""
         return ScoreRanges(self.problem, self.budget, self.models, self._inner)
 
+    @cached_property
+    def search(self) -> LossSearch:
+        """What finds the largest losses."""
+        return LossSearch(self.budget, self.models, self._ranges, self._inner)
+
     def train_loss(self, model: Linear) -> float:
         """Return the mean hinge loss on the training set."""
         model = Linear.read(model)
@@ -201,11 +178,7 @@ class BoxSet(NearOptimalSet):
 
     def prepare(self, X: ArrayLike, y: ArrayLike, *, time_limit: TimeLimit = None) -> None:
         """Bound the scores of training rows, on which bounds of many validation rows depend."""
-        deadline = Deadline.read(time_limit)
-        low, high = self._known_margins(self._judging(X, y))
-        undecided = max(_undecided(low, high, loss.threshold) for loss in (HINGE, ZeroOne()))
-        if undecided > MANY and deadline.moment < np.inf:
-            self._ranges.find_loosely(self.problem.X_train, deadline)
+        self.search.prepare(self._judging(X, y), Deadline.read(time_limit))
 
     def enclosure(
         self, shift: Vector, scale: Vector, *, time_limit: TimeLimit = None
@@ -246,7 +219,7 @@ class BoxSet(NearOptimalSet):
         self, problem: TuningProblem, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> Extreme:
         """Find the member of largest mean loss on the validation set of a problem."""
-        u, bound = self._search(problem, loss, deadline, node_limit)
+        u, bound = self._largest(problem, loss, deadline, node_limit)
         value = mean_loss(problem, loss, u)
         return Extreme(
             value=value,
@@ -261,7 +234,7 @@ class BoxSet(NearOptimalSet):
             u, bound = self._least_hinge(problem, loss, deadline)
         elif isinstance(loss, Step):
             flipped = replace(problem, y_val=-problem.y_val)
-            u, most = self._search(flipped, loss.opposite, deadline, None)
+            u, most = self._largest(flipped, loss.opposite, deadline, None)
             bound = 1.0 - most
         else:
             raise _unfit(loss)
@@ -303,94 +276,12 @@ class BoxSet(NearOptimalSet):
     def _inner(self) -> Vector:
         return np.append(self.trained.coef, -self.trained.intercept)
 
-    def _search(
+    def _largest(
         self, problem: TuningProblem, loss: Loss, deadline: Deadline, node_limit: int | None
     ) -> tuple[Vector, float]:
-        """Find the largest loss and a bound on it, as far as limits and Ctrl-C allow."""
         if not isinstance(loss, OneBreakpoint):
             raise _unfit(loss)
-        cases = WorstCases(problem, self.budget, loss)
-        cases.begin(self.box, self.training_limit, self._inner)
-        with suppress(KeyboardInterrupt):
-            self.explore(cases, problem, loss, deadline, node_limit)
-        found = cases.known()
-        if not loss.counts:
-            return found.u, found.upper_bound
-        deeper = self._deepest(problem, found.u, loss.threshold, deadline)
-        u = max(found.u, deeper, key=lambda u: mean_loss(problem, loss, u))
-        return u, found.upper_bound
-
-    def explore(
-        self,
-        cases: WorstCases,
-        problem: TuningProblem,
-        loss: OneBreakpoint,
-        deadline: Deadline,
-        node_limit: int | None = None,
-    ) -> None:
-        """Find the largest loss, or bound it, with cases that have begun."""
-        low, high, exact = self._margin_ranges(problem, loss, deadline)
-        met = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-        cases.know(low, high, exact, met, deadline.share(ASCENT_SHARE))
-        if node_limit is None and deadline.moment < np.inf:
-            many = _undecided(low, high, loss.threshold) > MANY
-            first = deadline.share(0.0 if many else FIRST_SHARE)
-            cases.solve_root(first, deadline.share(ROOT_SHARE))
-            if not many:
-                cases.run(first)
-            rest = deadline.share(MOMENTS_SHARE_OF_MANY if many else MOMENTS_SHARE)
-            self._bound_along_directions(cases, problem, loss, rest)
-        cases.run(deadline, node_limit)
-
-    def _bound_along_directions(
-        self, cases: WorstCases, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
-    ) -> None:
-        """Bound a largest loss for which branching on points was not enough."""
-        found = cases.known()
-        if deadline.over or found.upper_bound <= found.value + cases.gain:
-            return
-
-        def best(u: Vector | None) -> float:
-            if u is not None:
-                u = np.append(np.clip(u[:-1], -self.box, self.box), u[-1])
-                u = pulled_back(problem, u, self._inner, self.training_limit)
-                cases.ascend_from(u[None, :], deadline)
-            return cases.known().value
-
-        self._ranges.find_loosely(self.problem.X_train, deadline.share(TRAINING_SHARE))
-        if self._cells is None:
-            members = np.array(self._ranges.members).reshape(-1, len(self.box) + 1)
-            coordinates = Coordinates.of(members, self._ranges, deadline)
-            if coordinates is None:
-                return
-            self._cells = Cells(coordinates, self._ranges)
-        search = DirectionSearch(problem, self.box, self.training_limit, loss, self._cells)
-        cases.prove(search.bound(best, cases.gain, deadline))
-
-    def _margin_ranges(
-        self, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
-    ) -> tuple[Vector, Vector, Mask]:
-        """Find the ranges of the margins that may lie on both sides of the breakpoint.
-
-        With all the time there is, the search finds those that it needs sooner by itself.
-        """
-
-        def undecided() -> Mask:
-            low, high = self._known_margins(problem)
-            return (low < loss.threshold) & (high > loss.threshold)
-
-        if deadline.moment < np.inf:
-            rows = problem.X_val[undecided()]
-            self._ranges.find_loosely(rows, deadline.share(RANGES_SHARE))
-            if undecided().sum() <= MANY:
-                self._ranges.find(problem.X_val[undecided()], deadline.share(RANGES_SHARE))
-        return *self._known_margins(problem), self._ranges.known(problem.X_val)[2]
-
-    def _known_margins(self, problem: TuningProblem) -> tuple[Vector, Vector]:
-        """Return what is known of the ranges of validation margins."""
-        low, high, _ = self._ranges.known(problem.X_val)
-        ends = np.array([low, high]) * problem.y_val
-        return ends.min(axis=0), ends.max(axis=0)
+        return self.search.find(problem, loss, deadline, node_limit)
 
     def _least_hinge(
         self, problem: TuningProblem, loss: Hinge, deadline: Deadline
@@ -402,37 +293,6 @@ class BoxSet(NearOptimalSet):
         models.limit_training(self.training_limit)
         u, bound = models.least(hinge_cost=problem.val_weight, deadline=deadline)
         return self._inner if u is None else u, bound
-
-    def _deepest(
-        self, problem: TuningProblem, u: Vector, threshold: float, deadline: Deadline
-    ) -> Vector:
-        """Return a member whose margins are further below `threshold` where those of `u` are.
-
-        As far as can be, up to one unit. Out of time it is `u` itself.
-        """
-        rows = margin_rows(problem.X_val, problem.y_val)
-        rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
-        if not (len(rows) and deadline.affords(loading_seconds(self.problem))):
-            return u
-        n_columns = len(self.models.program.cost)
-        others = csr_array((len(rows), n_columns - rows.shape[1]))
-        program = self.models.program.extended(
-            cost=np.append(np.zeros(n_columns), -1.0),
-            rows=hstack([csr_array(rows), others, np.ones((len(rows), 1))], format="csr"),
-            row_upper=np.full(len(rows), threshold),
-            lower=np.array([-np.inf]),
-            upper=np.ones(1),
-        )
-        simplex = WarmProgram(program)
-        if not simplex.solve(deadline):
-            return u
-        x = simplex.point()[: rows.shape[1]]
-        return np.append(np.clip(x[:-1], -self.box, self.box), x[-1])
-
-
-def _undecided(low: Vector, high: Vector, threshold: float) -> int:
-    """Return how many margins may be on both sides of a threshold."""
-    return int(np.sum((low < threshold) & (high > threshold)))
 
 
 def _unfit(loss: Loss) -> InvalidInputError:
@@ -446,9 +306,3 @@ def as_extreme(trained: Trained) -> Extreme:
     """Return what training found, as the least training loss of a set."""
     model = Linear(trained.w, -trained.b)
     return Extreme(trained.value, trained.lower_bound, trained.value, model)
-
-
-def mean_loss(problem: TuningProblem, loss: Loss, u: Vector) -> float:
-    """Return the mean loss of a model ``(w, b)`` on the validation set."""
-    margins = problem.y_val * (problem.X_val @ u[:-1] - u[-1])
-    return loss.mean(margins, problem.val_weight)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -95,11 +96,6 @@ class WorstCases:
         )
         self._watch = Watch()
         self._balanced = balanced.problem
-        self._train_rows, self._train_weight, _ = merged(
-            margin_rows(problem.X_train, problem.y_train), problem.train_weight
-        )
-        b_reach = max(map(abs, intercept_range(problem, problem.upper, budget.limit(1.0))))
-        self._reach = 1.0 + b_reach + np.abs(self._train_rows[:, :-1]) @ problem.upper
         self._training: dict[float, Simplex] = {}
         programs = near_optimal_programs(balanced.problem, budget, rows, self._watch)
         self._models, self._forms = programs
@@ -136,20 +132,30 @@ class WorstCases:
             u[-1] = best_intercept(self.problem, u[:-1])
         return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates, bound)
 
+    @cached_property
+    def _hinges(self) -> tuple[Matrix, Vector, Vector]:
+        """Distinct training rows, their weights, and how large a hinge of each may be."""
+        problem = self.problem
+        rows = margin_rows(problem.X_train, problem.y_train)
+        rows, weight, _ = merged(rows, problem.train_weight)
+        b_reach = max(map(abs, intercept_range(problem, problem.upper, self.budget.limit(1.0))))
+        return rows, weight, 1.0 + b_reach + np.abs(rows[:, :-1]) @ problem.upper
+
     def _dual(self, alpha: Vector, box: Vector) -> tuple[float, Vector]:
         """Bound the training loss by multipliers of the hinges; return how it falls with the box.
 
         With ``0 ≤ α ≤ weight``, of both classes the same in all, no loss is less than
         ``Σ α − Σ_j |α·x_j|·box_j``.
         """
-        alpha = np.clip(alpha, 0.0, self._train_weight)
-        positive = self._train_rows[:, -1] < 0.0
+        rows, weight, reach = self._hinges
+        alpha = np.clip(alpha, 0.0, weight)
+        positive = rows[:, -1] < 0.0
         totals = np.array([alpha[~positive].sum(), alpha[positive].sum()])
         shares = totals.min() / np.where(totals > 0.0, totals, 1.0)
         alpha *= shares[positive.astype(np.intp)]
-        rates = np.abs(alpha @ self._train_rows[:, :-1])
+        rates = np.abs(alpha @ rows[:, :-1])
         bound = float(alpha.sum() - rates @ box)
-        return bound - ROUNDING * float(alpha @ self._reach), rates
+        return bound - ROUNDING * float(alpha @ reach), rates
 
     def limit(self, box: Vector) -> float:
         """Largest training loss of a near-optimal model of a box."""
@@ -175,7 +181,7 @@ class WorstCases:
         """Find a bad model within a limit by ascent alone, which takes a few linear programs."""
         self.begin(box, limit, self.train(box).u)
         with stopping(self._watch, deadline):
-            self._tree.climb()
+            self._tree.ascent.climb()
         return self.known()
 
     def begin(self, box: Vector, limit: float, inner: Vector, enough: float = np.inf) -> None:
@@ -195,19 +201,20 @@ class WorstCases:
     ) -> None:
         """Take bounds on the validation margins over Ψ, and models of it, found before."""
         first = np.unique(self._which, return_index=True)[1]
-        self._tree.know(low[first], high[first], exact[first].astype(np.intp))
+        self._tree.ranges.know(low[first], high[first], exact[first].astype(np.intp))
         self.ascend_from(members, deadline)
 
     def ascend_from(self, members: Matrix, deadline: Deadline = NEVER) -> None:
         """Ascend from the worst of some models of Ψ, as far as there is time."""
         margins = margin_rows(self.problem.X_val, self.problem.y_val) @ members.T
         losses = self.problem.val_weight @ self._loss.value(margins)
+        ascent = self._tree.ascent
         with stopping(self._watch, deadline) as stops:
             for k in np.argsort(-losses, kind="stable")[:_STARTS]:
-                before = self._tree.best
-                self._tree.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
-                if self._tree.counts and self._tree.best > before:
-                    self._tree.sharpen()
+                before = ascent.best
+                ascent.ascend_from(np.append(self._factor * members[k, :-1], members[k, -1]))
+                if self._loss.counts and ascent.best > before:
+                    ascent.sharpen()
                 if stops():
                     break
 
@@ -241,14 +248,14 @@ class WorstCases:
 
     def known(self) -> Worst:
         """Return the worst model so far, and what is proved by now."""
-        tree = self._tree
-        u = self._in_box(tree.worst_model(), self._box)
+        tree, found = self._tree, self._tree.ascent
+        u = self._in_box(found.worst_model(), self._box)
         u = pulled_back(self.problem, u, self._inner, self._limit)
         bound = min(tree.upper_bound(), self._proved)
-        if tree.counts:
+        if self._loss.counts:
             if tree.step > 0.0:
                 bound = tree.step * np.floor((bound + CUTOFF) / tree.step)
-            return Worst(u, tree.best, max(tree.best, bound), tree.nodes)
+            return Worst(u, found.best, max(found.best, bound), tree.nodes)
         margins = self.problem.y_val * (self.problem.X_val @ u[:-1] - u[-1])
         value = self._loss.mean(margins, self.problem.val_weight)
         return Worst(u, value, max(value, bound), tree.nodes)
@@ -261,7 +268,7 @@ class WorstCases:
                 rows = margin_rows(self.problem.X_val, self.problem.y_val)
                 ranges = coarse_ranges(self.problem, self._box, self._limit, rows)
                 first = np.unique(self._which, return_index=True)[1]
-                tree.hold(*(end[first] for end in ranges))
+                tree.ranges.hold(*(end[first] for end in ranges))
                 return
 
     def _move_to(self, box: Vector, limit: float, inner: Vector) -> None:

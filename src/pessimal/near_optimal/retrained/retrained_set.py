@@ -155,7 +155,7 @@ class RetrainedSet(NearOptimalSet):
 
     @cached_property
     def memorises(self) -> bool:
-        """Whether the estimator learns rows by heart: it fits labels that mean nothing."""
+        """Whether the estimator memorises its training rows: it fits labels that mean nothing."""
         refit, rng = self.refitting, np.random.default_rng(0)
         guess = constant_loss(self.loss, refit.y, refit.weight)
         if self.trained.value <= ROUNDING * guess:
@@ -187,7 +187,7 @@ class RetrainedSet(NearOptimalSet):
         """Find a member of large mean loss by at most `node_limit` refits.
 
         The upper bound is what is certain without looking: 1 for errors, infinite otherwise. If
-        the estimator learns rows by heart, a half of the rows is attacked and the other judged, in
+        the estimator memorises rows, a half of the rows is attacked and the other judged, in
         turn; the value is then the mean of both halves, each for the worst model that did not see
         it, or that of a member that saw neither if it is larger.
         """

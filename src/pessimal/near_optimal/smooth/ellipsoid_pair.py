@@ -3,7 +3,7 @@
 No member is outside the outer one; every model inside the inner one is a member. Both are a few
 numbers per pair of features, whatever the number of training rows, and hold none of these.
 
-The outer one comes from parabolas below the losses (`ranges`). For the inner one take parabolas
+The outer one comes from parabolas below the losses (`ellipsoids`). For the inner one take parabolas
 above them: where ``R(0) + r·d + ½dᵀKd`` is within the limit so is R. For if ``d`` were no member,
 the last member ``td`` on the way to it would have margins within the ranges, hence an R of at most
 ``R(0) + t r·d + ½t²dᵀKd``, which is below the limit, since the parabola is convex and below it at

@@ -1,7 +1,8 @@
 """A smooth near-optimal set from without: an ellipsoid that holds it, and the ranges of rows.
 
 Around a trained model ``R`` grows at least as its self-concordance, or its penalty, demands. That
-is a first ellipsoid; the parabolas below R over the ranges it leaves make it narrower (`ranges`).
+is a first ellipsoid; the parabolas below R over the ranges that it leaves make it narrower
+(`ellipsoids`).
 """
 
 from __future__ import annotations

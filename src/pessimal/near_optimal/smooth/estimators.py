@@ -8,15 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.linear_model import (
-    ElasticNet,
-    Lasso,
-    LinearRegression,
-    LogisticRegression,
-    Ridge,
-    RidgeClassifier,
-)
-from sklearn.svm import LinearSVC
 
 from pessimal.errors import InvalidInputError
 from pessimal.losses import Logistic, SmoothLoss, Squared, SquaredHinge
@@ -30,23 +21,30 @@ from pessimal.near_optimal.smooth.problem import (
 )
 from pessimal.near_optimal.smooth.source import Summary, column_names, dense, read_source
 
-SUPPORTED = (
-    Ridge,
-    RidgeClassifier,
-    LinearRegression,
-    Lasso,
-    ElasticNet,
-    LogisticRegression,
-    LinearSVC,
-)
+CLASSIFIERS = ("RidgeClassifier", "LogisticRegression", "LinearSVC")
+
+
+def known_name(estimator: Any) -> str | None:
+    """Return the name of an estimator of scikit-learn whose training problem is known.
+
+    By its name, for the modules of all of them together are slow to import.
+    """
+    kind = type(estimator)
+    ours = kind.__module__.startswith("sklearn.") and kind.__name__ in _PENALTIES
+    return kind.__name__ if ours else None
 
 
 def training_problem(
     estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
 ) -> TrainingProblem:
     """Read what an estimator would minimise on (X, y)."""
-    kind = _kind(estimator)
-    classifies = kind in (RidgeClassifier, LogisticRegression, LinearSVC)
+    name = known_name(estimator)
+    if name is None:
+        raise InvalidInputError(
+            f"estimator is a {type(estimator).__name__}; the training problems known here are "
+            f"those of {', '.join(_PENALTIES)}"
+        )
+    classifies = name in CLASSIFIERS
     source = read_source(X, y, sample_weight, classifies=classifies)
     summary, classes, factors = source.summary, None, (1.0, 1.0)
     if classifies:
@@ -56,7 +54,7 @@ def training_problem(
     total = summary.weight
     if classifies:
         total = sum(f * w for f, w in zip(factors, summary.class_weights, strict=True))
-    loss, penalty = _PENALTIES[kind](estimator, total)
+    loss, penalty = _PENALTIES[name](estimator, total)
     intercept = bool(estimator.fit_intercept)
     # The absolute value of an intercept is that of a variable only if nothing is shifted.
     shifted = intercept and not penalty.intercept_l1
@@ -74,16 +72,6 @@ def training_problem(
         classes,
         column_names(X),
         summary.n_rows,
-    )
-
-
-def _kind(estimator: Any) -> type:
-    for kind in SUPPORTED:
-        if type(estimator) is kind:
-            return kind
-    raise InvalidInputError(
-        f"estimator is a {type(estimator).__name__}; the training problems known here are those "
-        f"of {', '.join(kind.__name__ for kind in SUPPORTED)}"
     )
 
 
@@ -106,7 +94,7 @@ def _class_weights(estimator: Any, summary: Summary) -> tuple[float, float]:
     if given is None:
         return 1.0, 1.0
     if isinstance(given, str) and given == "balanced":
-        ridge = type(estimator) is RidgeClassifier
+        ridge = known_name(estimator) == "RidgeClassifier"
         sizes = summary.class_counts if ridge else summary.class_weights
         low, high = (sum(sizes) / (2.0 * size) for size in sizes)
         return low, high
@@ -163,7 +151,7 @@ def _least_squares(_: Any, __: float) -> tuple[SmoothLoss, Penalty]:
 def _lasso(estimator: Any, _: float) -> tuple[SmoothLoss, Penalty]:
     """Return twice scikit-learn's objective, which has half of the mean square."""
     alpha, l1 = _not_negative(estimator, "alpha"), 1.0
-    if type(estimator) is ElasticNet:
+    if known_name(estimator) == "ElasticNet":
         l1 = _not_negative(estimator, "l1_ratio")
         if l1 > 1.0:
             raise InvalidInputError(f"estimator has l1_ratio={l1!r}; pass a number from 0 to 1")
@@ -207,13 +195,13 @@ def _svc(estimator: Any, total: float) -> tuple[SmoothLoss, Penalty]:
     return SquaredHinge(), Penalty(l2=strength, intercept_l2=strength / scaling**2)
 
 
-_PENALTIES: dict[type, Callable[[Any, float], tuple[SmoothLoss, Penalty]]] = {
-    Ridge: _ridge,
-    RidgeClassifier: _ridge,
-    LinearRegression: _least_squares,
-    Lasso: _lasso,
-    ElasticNet: _lasso,
-    LogisticRegression: _logistic,
-    LinearSVC: _svc,
+_PENALTIES: dict[str, Callable[[Any, float], tuple[SmoothLoss, Penalty]]] = {
+    "Ridge": _ridge,
+    "RidgeClassifier": _ridge,
+    "LinearRegression": _least_squares,
+    "Lasso": _lasso,
+    "ElasticNet": _lasso,
+    "LogisticRegression": _logistic,
+    "LinearSVC": _svc,
 }
 """Loss and penalty, with the sum of the weights by which the objective is divided."""

@@ -1,9 +1,10 @@
 """The near-optimal models of a training problem with a smooth loss: ridge, lasso, logistic, SVM.
 
 ``Ψ = {u : R(u) ≤ (1 + ε)·R* + δ}`` is convex. Its members move the margin of every row within a
-range (`ranges`); over the ranges R lies above parabolas and the validation loss below others, which
-bounds the worst case (`relaxation`), and where that leaves a gap the set is divided (`branching`).
-With the squared loss the parabolas are the losses themselves, and the bound is exact.
+range (`ellipsoids`); over the ranges R lies above parabolas and the validation loss below others,
+which bounds the worst case (`relaxation`), and where that leaves a gap the set is divided
+(`branching`). With the squared loss the parabolas are the losses themselves, and the bound is
+exact.
 
 What floating point adds is on the safe side: bounds count on the budget of the trained model's own
 loss, members on that of a lower bound of the least loss.
@@ -26,7 +27,7 @@ from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRan
 from pessimal.near_optimal.smooth.count_ascent import extreme_count
 from pessimal.near_optimal.smooth.ellipsoid_pair import EllipsoidPair
 from pessimal.near_optimal.smooth.enclosure import Enclosure
-from pessimal.near_optimal.smooth.estimators import SUPPORTED, training_problem
+from pessimal.near_optimal.smooth.estimators import known_name, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members
 from pessimal.near_optimal.smooth.objective import Function, MeanLoss, mean_loss, solve
@@ -62,7 +63,7 @@ class SmoothSet(NearOptimalSet):
     @classmethod
     def accepts(cls, estimator: Any) -> bool:
         """Return whether the training problem of an estimator is known."""
-        return type(estimator) in SUPPORTED
+        return known_name(estimator) is not None
 
     @classmethod
     def of(
@@ -182,7 +183,7 @@ class SmoothSet(NearOptimalSet):
 
     @cached_property
     def _members(self) -> Members:
-        """The set from deadline."""
+        """The set from within."""
         return Members(self._training, self.inner_limit)
 
     def _dual_bound(self, mean: Function, u: Vector) -> float:

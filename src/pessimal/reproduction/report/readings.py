@@ -109,7 +109,7 @@ def summary(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def printed(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return one line a key; the columns of a reading are headed by its box, if it has one."""
+    """Return one line per key; the columns of a reading are headed by its box, if it has one."""
     names = list(dict.fromkeys(compared["reading"]))
     wide = compared.pivot(index=[*keys, "paper"], columns="reading")
     columns = {

@@ -15,14 +15,16 @@ from pessimal.reproduction.report.paired import (
     COLUMNS,
     EVERYWHERE,
     PLACES,
+    all_drawn,
     differences,
+    draws_of,
+    finished,
     over_tables,
     verdict,
     with_mean,
     written,
     written_mean,
 )
-from pessimal.reproduction.report.selection_draws import all_drawn, draws_of, finished
 from pessimal.reproduction.selection import LARGEST_TEST
 from pessimal.reproduction.selection.choosing import (
     ACCURACY,

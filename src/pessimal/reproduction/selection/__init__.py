@@ -111,7 +111,7 @@ def run_selection(*, data: str, n: int, model: str, seed: int) -> Sequence[Row]:
     rows: list[Row] = []
     measured: dict[str, Mapping[str, float]] = {}
     with remembered_fits(), warnings.catch_warnings():
-        # Of trees that learn their rows by heart, and of solvers stopped at their limit.
+        # Of trees that memorise their rows, and of solvers stopped at their limit.
         warnings.simplefilter("ignore")
         for method, parameters in choices(kind, drawn.X, drawn.y, seed).items():
             name = json.dumps(parameters)

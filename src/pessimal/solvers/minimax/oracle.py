@@ -161,7 +161,7 @@ class WorstCaseOracle:
         try:
             inner = np.append(members.trained.coef, -members.trained.intercept)
             cases.begin(box, members.training_limit, inner)
-            members.explore(cases, self.problem, HINGE, deadline)
+            members.search.explore(cases, self.problem, HINGE, deadline)
         except SolverError:
             return point
         bound = max(point.value, cases.known().upper_bound)
