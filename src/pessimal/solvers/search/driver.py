@@ -30,8 +30,8 @@ from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
-AGAIN = (200, 10_000)
-SCHEDULE = ((4, 60), (30, 300), (150, 3000), *(AGAIN,) * 40, (200, np.inf))
+AGAIN = (100, 10_000)
+SCHEDULE = ((4, 60), (30, 300), (150, 3000), *(AGAIN,) * 40, (100, np.inf))
 """Rounds of the heuristic, then nodes of the tree (infinite: all that are left), alternately."""
 
 LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3, *SCHEDULE[3:])
