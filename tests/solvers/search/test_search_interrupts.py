@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from pessimal.datasets import load_diabetes, paper_split
-from pessimal.limits import Limits, Progress
+from pessimal.limits import NEVER, Deadline, Limits, Progress
+from pessimal.lp.watch import Watch
+from pessimal.near_optimal.polyhedral.stopping import stopping
 from pessimal.problem import Budget, TuningProblem
 from pessimal.solvers.base import Result, Status, Task
 from pessimal.solvers.search import driver, parts
@@ -163,3 +165,15 @@ def test_the_callers_handling_of_ctrl_c_is_restored() -> None:
     with pytest.raises(ZeroDivisionError):
         search(None, fail)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_the_cap_is_found_ends_with_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_cap(_: parts.Part, __: Deadline) -> None:
+        with stopping(Watch(), NEVER):  # as worst cases are, one of which bounds λ
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(parts.Part, "find_cap", find_cap)
+    monkeypatch.setattr(driver, "CAP_STAGE", 0)
+    outcome = search(0.2)
+    assert outcome.status is Status.INTERRUPTED
+    assert_frames_the_optimum(outcome, 0.2)

@@ -226,13 +226,41 @@ class TestProcesses:
         monkeypatch.setattr(subtrees, "ProcessPoolExecutor", Here)
         assert_same(outcome, search(0.2, 2))
 
-    def test_none_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Full(Here):
-            def submit(self, _: Any, job: Job) -> Future[Any]:
-                raise OSError("Resource temporarily unavailable")
+    @pytest.mark.parametrize(
+        "error",
+        [
+            OSError("Resource temporarily unavailable"),
+            AssertionError("daemonic processes are not allowed to have children"),
+            RuntimeError("can't start new thread"),
+        ],
+        ids=lambda error: type(error).__name__,
+    )
+    @pytest.mark.parametrize("step", ["__init__", "submit"])
+    def test_none_is_needed(
+        self, error: Exception, step: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise error
 
-        monkeypatch.setattr(subtrees, "ProcessPoolExecutor", Full)
-        assert_proved(search(0.2, 2), 0.2)
+        full = type("Full", (Here,), {step: refuse})
+        monkeypatch.setattr(subtrees, "ProcessPoolExecutor", full)
+        outcome = search(0.2, 2)
+        assert_proved(outcome, 0.2)
+        assert outcome.notes == ("worker processes failed, so that the search went on in one",)
+
+    def test_ctrl_c_may_come_again_while_they_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Slow(Here):
+            def shutdown(self, **_: Any) -> None:
+                signal.raise_signal(signal.SIGINT)
+
+        def press(progress: Progress) -> None:
+            if progress.nodes > 20:
+                signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(subtrees, "ProcessPoolExecutor", Slow)
+        outcome = search(0.2, 2, callback=press)
+        assert outcome.status is Status.INTERRUPTED
+        assert_frames_the_optimum(outcome, 0.2)
 
     def test_they_end_with_the_search(self, made: list[Subtrees]) -> None:
         running: set[int] = set()

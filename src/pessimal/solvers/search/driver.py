@@ -63,6 +63,9 @@ class SearchSolver(BaseSolver):
             task = replace(task, problem=balanced.problem)
             search = _Search(limits, interrupts, task=task)
             outcome = search.run(parts_of(task, limits.seed, search.watch))
+            if outcome.status is Status.INTERRUPTED:
+                # That was the answer to Ctrl-C, however often it came by now.
+                interrupts.pending = False
         return replace(outcome, w=outcome.w / balanced.factor, box=outcome.box / balanced.factor)
 
 

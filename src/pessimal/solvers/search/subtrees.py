@@ -54,6 +54,10 @@ STARTS = 4
 BYTES = 2**30
 """Memory for open nodes; when it is in use, those come first that are closed soonest."""
 
+CANNOT_WORK = (BrokenExecutor, OSError, RuntimeError, AssertionError)
+"""What says that a worker has died, or that none may be started: in a daemonic process it is an
+AssertionError, without files or threads left one of the others."""
+
 SECONDS_TO_STOP = 0.2
 """Workers that are told to stop answer within milliseconds, unless they have yet to start."""
 
@@ -172,13 +176,19 @@ class Subtrees:
         self.most_open = BYTES // max(node.decided.nbytes for _, _, node in self.open)
         self.notes: tuple[str, ...] = ()
         self.explorer = explorer
-        self.stop_sign, self.stopper = Pipe(duplex=False)
-        # Not multiprocessing's: that would run the caller's script again unless it is guarded.
-        self.workers: ProcessPoolExecutor | None = ProcessPoolExecutor(
-            min(n_workers, UNDER_WAY),
-            initializer=_Worker.begin,
-            initargs=(explorer.task, explorer.part, explorer.costs, self.stop_sign),
-        )
+        self.stop_sign: Connection | None = None
+        self.stopper: Connection | None = None
+        self.workers: ProcessPoolExecutor | None = None
+        try:
+            self.stop_sign, self.stopper = Pipe(duplex=False)
+            # Not multiprocessing's: that would run the caller's script again unless it is guarded.
+            self.workers = ProcessPoolExecutor(
+                min(n_workers, UNDER_WAY),
+                initializer=_Worker.begin,
+                initargs=(explorer.task, explorer.part, explorer.costs, self.stop_sign),
+            )
+        except CANNOT_WORK:
+            self.give_up_workers()
 
     @property
     def finished(self) -> bool:
@@ -230,7 +240,7 @@ class Subtrees:
             if self.workers is not None:
                 try:
                     one.answer = self.workers.submit(_Worker.explore, job)
-                except (BrokenExecutor, OSError):
+                except CANNOT_WORK:
                     self.give_up_workers()
 
     def take_up(self) -> None:
@@ -240,7 +250,7 @@ class Subtrees:
         if first.answer is not None:
             try:
                 explored = first.answer.result()
-            except (BrokenExecutor, MemoryError):
+            except (*CANNOT_WORK, MemoryError):
                 self.give_up_workers()
         if explored is None:
             explored = self.explorer.explore(first.job)
@@ -261,10 +271,10 @@ class Subtrees:
 
     def give_up_workers(self) -> None:
         """Go on in this process alone."""
+        self.notes = ("worker processes failed, so that the search went on in one",)
         if self.workers is not None:
             self.workers.shutdown(kill_workers=True)
             self.workers = None
-            self.notes = ("worker processes failed, so that the search went on in one",)
         for one in self.under_way:
             if not one.answered:
                 one.answer = None
@@ -282,12 +292,13 @@ class Subtrees:
             late = any(one.answer and not one.answer.done() for one in self.under_way)
             self.workers.shutdown(kill_workers=late)
             self.workers = None
-        self.stopper.close()
-        self.stop_sign.close()
+        for end in (self.stopper, self.stop_sign):
+            if end is not None:
+                end.close()
 
     def tell_to_stop(self) -> None:
         """Tell the workers, and wait until they have answered."""
-        if self.workers is None or self.stopper.closed:
+        if self.workers is None or self.stopper is None or self.stopper.closed:
             return
         self.stopper.send_bytes(b"stop")
         self.stopper.close()
