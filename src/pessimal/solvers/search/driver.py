@@ -31,6 +31,8 @@ from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
 AGAIN = (100, 10_000)
+"""What recurs once a search takes long, in several processes too."""
+
 SCHEDULE = ((4, 60), (30, 300), (150, 3000), *(AGAIN,) * 40, (100, np.inf))
 """Rounds of the heuristic, then nodes of the tree (infinite: all that are left), alternately."""
 
@@ -38,7 +40,7 @@ LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3, *SCHEDULE[3:])
 """The same where a search takes long from the start, so that it is likely to be stopped."""
 
 WIDE_GAP = 0.1
-"""Gap, as a share of the best loss, above which a search takes long, too, from that place on."""
+"""Gap, as a share of the best loss, above which a search takes long, too, from `CAP_STAGE` on."""
 
 CAP_STAGE = 2
 """Place in the schedule from which on a lower cap of λ and cells of boxes are worth their time."""
