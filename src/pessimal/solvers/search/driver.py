@@ -12,7 +12,7 @@ code. Whatever happens within one, it still holds: bounds only grow.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
@@ -30,14 +30,20 @@ from pessimal.solvers.search.tree import Tree
 from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
-AGAIN = (100, 10_000)
-"""What recurs once a search takes long, in several processes too."""
+SCHEDULE = ((4, 60), (30, 300), (150, 3000))
+"""Rounds of the heuristic, then nodes of the tree, alternately."""
 
-SCHEDULE = ((4, 60), (30, 300), (150, 3000), *(AGAIN,) * 40, (100, np.inf))
-"""Rounds of the heuristic, then nodes of the tree (infinite: all that are left), alternately."""
-
-LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3, *SCHEDULE[3:])
+LONG_SCHEDULE = ((20, 60), (100, 300), *((150, 1000),) * 3)
 """The same where a search takes long from the start, so that it is likely to be stopped."""
+
+AGAIN, TIMES = (100, 10_000), 40
+"""What recurs once a search takes long, in several processes too; in one, so many times."""
+
+NODES_AT_ROOT = 3_000
+"""Nodes in place of these, fewer with many features, while no node has lifted the root's bound.
+
+Then better models are what is gained, if anything is.
+"""
 
 WIDE_GAP = 0.1
 """Gap, as a share of the best loss, above which a search takes long, too, from `CAP_STAGE` on."""
@@ -225,11 +231,18 @@ class _Search:
                 self.finish_in_processes(part, tree)
                 return
 
-    def schedule(self, part: Part) -> Sequence[tuple[int, float]]:
-        """Return how heuristic and tree of a part alternate."""
+    def schedule(self, part: Part) -> Iterator[tuple[int, float]]:
+        """Yield how heuristic and tree of a part alternate, at last all nodes that are left."""
+        n_rounds, n_nodes = AGAIN
         if self.tree_alone:
-            return ((0, np.inf),)
-        return LONG_SCHEDULE if part.takes_long else SCHEDULE
+            n_rounds = 0
+        else:
+            yield from LONG_SCHEDULE if part.takes_long else SCHEDULE
+            for _ in range(TIMES):
+                while part.bound() <= part.root_bound:
+                    yield n_rounds, NODES_AT_ROOT // part.boxes_per_round
+                yield n_rounds, n_nodes
+        yield n_rounds, np.inf
 
     def improve(self, part: Part, stage: int, n_rounds: int) -> bool:
         """Try boxes in a part and in the later ones, which have to wait; True: none is better."""

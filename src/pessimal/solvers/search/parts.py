@@ -36,7 +36,7 @@ from pessimal.solvers.search.complementarities import (
 from pessimal.solvers.search.heuristic import Heuristic
 from pessimal.solvers.search.multiplier_cap import MultiplierCap
 from pessimal.solvers.search.tree import Tree
-from pessimal.tolerances import CUTOFF
+from pessimal.tolerances import CUTOFF, ROUNDING
 
 if TYPE_CHECKING:
     from pessimal.solvers.search.subtrees import Subtrees
@@ -67,6 +67,7 @@ class Part:
         lower_cap: Callable[[Deadline], MultiplierCap] | None = None,
         cells: BoxCells | None = None,
         multiplier_cap: float = np.inf,
+        floor: float = -np.inf,
     ) -> None:
         self.lower_cap = lower_cap
         self.cap: MultiplierCap | None = None
@@ -78,7 +79,7 @@ class Part:
         self.heuristic = Heuristic(self.tree.incumbent, conditions, problem, seed, self.takes_long)
         # With many features a node and its strong branching cost far more than the heuristic.
         self.boxes_per_round = 1 + problem.n_features // 20
-        self.root_bound = self.tree.open_bound()
+        self.root_bound = max(self.tree.open_bound(), floor)
         self.n_entries = conditions.primal.A.size + conditions.dual.A.size
 
     def bound(self) -> float:
@@ -136,9 +137,27 @@ def parts_of(task: Task, seed: int, watch: Watch) -> list[Part]:
     lower_cap = partial(MultiplierCap, problem, budget, flipped) if cap < np.inf else None
     cells = BoxCells(problem, with_budget, condition, watch)
     return [
-        Part(problem, flipped_conditions(problem, flipped), seed, watch),
+        Part(
+            problem,
+            flipped_conditions(problem, flipped),
+            seed,
+            watch,
+            floor=floor_without_price(problem, flipped),
+        ),
         Part(problem, with_budget, seed, watch, condition, lower_cap, cells, cap),
     ]
+
+
+def floor_without_price(problem: TuningProblem, flipped: Mask) -> float:
+    """Bound the loss where λ = 0 from below.
+
+    Then ``u`` fits flipped labels no worse than any model without weights, and a point loses at
+    least 2 with both its labels together.
+    """
+    positive = float(problem.flipped_weight(flipped) @ (problem.y_val[flipped] > 0.0))
+    without_weights = 2.0 * min(positive, 1.0 - positive)
+    floor = float(problem.val_weight[flipped].sum()) * (2.0 - without_weights)
+    return floor - ROUNDING * problem.n_val
 
 
 def active_set_parts(
