@@ -287,6 +287,21 @@ class TestProcesses:
         assert len(running) == 2
         assert not any(map(alive, running))
 
+    @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no such masks")
+    def test_they_never_see_ctrl_c(self, made: list[Subtrees]) -> None:
+        """Pressed at a terminal it reaches all processes, those that still import as well."""
+        masks: list[set[signal.Signals]] = []
+
+        def ask(_: Progress) -> None:
+            if made and made[-1].workers is not None and pids(made[-1]) and not masks:
+                asked = made[-1].workers.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ())
+                masks.append(asked.result())
+
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        assert_proved(search(0.2, 2, callback=ask), 0.2)
+        assert signal.SIGINT in masks[0]
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
     def test_they_end_at_an_error(self, made: list[Subtrees]) -> None:
         running: set[int] = set()
 

@@ -19,10 +19,11 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import Pipe
+from multiprocessing import Pipe, resource_tracker
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
@@ -129,6 +130,20 @@ class _Worker:
     @classmethod
     def explore(cls, job: Job) -> Explored:
         return cls.explorer.explore(job)
+
+
+@contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Keep Ctrl-C waiting. A process that is started meanwhile never sees it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which a first process starts, and which lets Ctrl-C through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_after(stop: Connection) -> None:
@@ -239,7 +254,8 @@ class Subtrees:
             left -= n_nodes
             if self.workers is not None:
                 try:
-                    one.answer = self.workers.submit(_Worker.explore, job)
+                    with _ctrl_c_blocked():  # in workers that this starts, too
+                        one.answer = self.workers.submit(_Worker.explore, job)
                 except CANNOT_WORK:
                     self.give_up_workers()
 
