@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from pessimal.limits import LATE_SECONDS, NEVER, Deadline, read_time_limit
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.near_optimal.polyhedral.program import (
     best_intercept,
     coarse_ranges,
@@ -220,18 +220,17 @@ class BoxModels:
             return
         # In the unit of the limit the tolerance of its row is relative.
         self._unit = unit
-        matrix = self.program.matrix.copy()
-        matrix.data[matrix.indptr[last] :] *= rescaled
-        self.program = replace(self.program, matrix=matrix)
+        matrix = self.program.matrix
+        entries = np.where(matrix.rows == last, rescaled, 1.0) * matrix.entries
+        self.program = replace(self.program, matrix=replace(matrix, entries=entries))
         self.__dict__.pop("_simplex", None)
 
     def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
         """Return the models with ``rows·u ≤ at_most``, once training is limited."""
-        others = len(self.program.cost) - rows.shape[1]
         part = copy(self)
         part.program = self.program.extended(
             cost=np.zeros(len(self.program.cost)),
-            rows=np.pad(rows, ((0, 0), (0, others))),
+            rows=rows,
             row_upper=at_most,
             lower=np.zeros(0),
             upper=np.zeros(0),
@@ -335,19 +334,11 @@ def _hinge_program(
     """Write ``margins·u + hinge ≥ at`` and, in the last row, ``linear·u + weight·hinge``."""
     n_hinges, n_models = margins.shape
     n_columns = n_models + n_hinges
-    entries = np.column_stack([margins, np.ones(n_hinges)])
-    columns = np.tile(np.arange(n_models + 1), (n_hinges, 1))
-    columns[:, -1] += np.arange(n_hinges)
     loss = np.append(np.broadcast_to(linear, n_models), weight)
-    kept, in_loss = entries != 0.0, np.flatnonzero(loss)
-    ends = np.cumsum([0, *kept.sum(axis=1), len(in_loss)])
-    matrix = csr_array(
-        (np.append(entries[kept], loss[in_loss]), np.append(columns[kept], in_loss), ends),
-        shape=(n_hinges + 1, n_columns),
-    )
+    hinges = SparseRows.of(margins).beside(SparseRows.identity(n_hinges))
     return LinearProgram(
         cost=np.zeros(n_columns),
-        matrix=matrix,
+        matrix=hinges.above(SparseRows.of(loss[None, :])),
         row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
