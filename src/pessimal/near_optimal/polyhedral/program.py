@@ -109,14 +109,9 @@ def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.int
 
 def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
     """Least and largest b that the box and a training limit allow, and perhaps a little more."""
-    seen = problem.train_weight > 0.0
-    X, y, weight = problem.X_train[seen], problem.y_train[seen], problem.train_weight[seen]
     ends = []
-    for label in (-1.0, 1.0):
-        rows, shares = X[y == label], weight[y == label]
-        total = shares.sum()
-        by_weights = np.abs(np.vstack([rows, shares / total @ rows])) @ box
-        hinges = limit / np.append(shares, total)
+    for rows, weight in problem.by_class:
+        by_weights, hinges = np.abs(rows) @ box, limit / weight
         rounding = ROUNDING * (hinges + 1.0 + by_weights.max())  # of a mean: as of its rows
         ends.append(float((hinges - 1.0 + by_weights + rounding).min()))
     return -ends[0], ends[1]
