@@ -251,6 +251,13 @@ class TuningProblem:
         return float(self.train_weight[self.train_weight > 0.0].min())
 
     @cached_property
+    def column_units(self) -> Vector:
+        """Powers of two that bring columns of unusual size below 1 by division."""
+        units = power_of_two(np.abs(np.vstack([self.X_train, self.X_val])).max(axis=0))
+        units.setflags(write=False)
+        return units
+
+    @cached_property
     def by_class(self) -> list[tuple[Matrix, Vector]]:
         """Training points of either class that count, with weights, and the mean of all as one."""
         seen, classes = self.train_weight > 0.0, []

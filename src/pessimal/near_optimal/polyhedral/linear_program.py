@@ -130,17 +130,29 @@ class BoxModels:
         self.problem = problem
         self.box = box
         self.training_limit = np.inf
-        margins = margin_rows(problem.X_train, problem.y_train)
-        at = np.ones(len(margins))
-        if others is not None:
-            margins = np.vstack([margins, others])
-            at = np.append(at, np.full(len(others), breakpoint_))
-        weight = np.append(problem.train_weight, np.zeros(len(margins) - problem.n_train))
-        self.program = _hinge_program(box, margins, weight, at)
-        self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
+        self._others = np.empty((0, len(box) + 1)) if others is None else others
+        self._at = np.repeat([1.0, breakpoint_], [problem.n_train, len(self._others)])
         self._known_limits: dict[float, tuple[Vector, Vector]] = {}
         self._unit = 1.0  # of the training loss in its row
-        self._loading = SECONDS_PER_CELL * margins.size
+        self._loading = SECONDS_PER_CELL * len(self._at) * self._others.shape[1]
+
+    @cached_property
+    def _margins(self) -> Matrix:
+        problem = self.problem
+        return np.vstack([margin_rows(problem.X_train, problem.y_train), self._others])
+
+    @cached_property
+    def _reach(self) -> Vector:
+        """How large a hinge may be at an intercept of 0."""
+        return np.abs(self._margins[:, :-1]) @ self.box + np.abs(self._at)
+
+    @cached_property
+    def program(self) -> LinearProgram:
+        """The program, with the limit on training that there is when it is first asked for."""
+        weight = np.append(self.problem.train_weight / self._unit, np.zeros(len(self._others)))
+        program = _hinge_program(self.box, self._margins, weight, self._at)
+        program.row_upper[-1] = self.training_limit / self._unit
+        return program
 
     @property
     def n_columns(self) -> int:
@@ -210,20 +222,18 @@ class BoxModels:
     def limit_training(self, limit: float) -> None:
         """Keep only the models with ``L_T ≤ limit``."""
         self.training_limit = limit
-        last = len(self.program.row_upper) - 1
         unit = self.problem.loss_unit(limit)
-        rescaled = self._unit / unit
-        self.program.row_upper[last] = limit / unit
-        if rescaled == 1.0:
-            if "_simplex" in self.__dict__:
-                self._simplex.set_row(last, -np.inf, limit / unit)
+        if unit != self._unit:
+            # In the unit of the limit the tolerance of its row is relative.
+            self._unit = unit
+            for written in ("program", "_simplex"):
+                self.__dict__.pop(written, None)
             return
-        # In the unit of the limit the tolerance of its row is relative.
-        self._unit = unit
-        matrix = self.program.matrix
-        entries = np.where(matrix.rows == last, rescaled, 1.0) * matrix.entries
-        self.program = replace(self.program, matrix=replace(matrix, entries=entries))
-        self.__dict__.pop("_simplex", None)
+        last = len(self._at)
+        if "program" in self.__dict__:
+            self.program.row_upper[last] = limit / unit
+        if "_simplex" in self.__dict__:
+            self._simplex.set_row(last, -np.inf, limit / unit)
 
     def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
         """Return the models with ``rows·u ≤ at_most``, once training is limited."""
@@ -244,8 +254,7 @@ class BoxModels:
         A hinge is at least ``1 − margin`` and at least 0. Where all `members` are on the same side
         of its breakpoint only that side counts, which changes nothing for them.
         """
-        margins = margin_rows(self.problem.X_train, self.problem.y_train)
-        weight = self.problem.train_weight / self._unit
+        margins, weight = self._margins, self.problem.train_weight / self._unit
         below = margins @ members.T < 1.0
         always = below.all(axis=1)
         kinked = below.any(axis=1) & ~always
