@@ -287,7 +287,7 @@ hinge = HINGE.value
 
 def margin_rows(X: Matrix, y: Vector) -> Matrix:
     """Rows R with ``R·(w, b) = y·(x·w − b)``."""
-    return y[:, None] * np.column_stack([X, -np.ones(len(X))])
+    return np.concatenate([y[:, None] * X, -y[:, None]], axis=1)
 
 
 def distinct_rows(rows: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
@@ -303,7 +303,8 @@ def distinct_rows(rows: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
     """
     order = np.lexsort(rows.T[::-1])
     in_order = rows[order]
-    first = np.append(True, (in_order[1:] != in_order[:-1]).any(axis=1))
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (in_order[1:] != in_order[:-1]).any(axis=1)
     which = np.empty(len(rows), np.intp)
     which[order] = np.cumsum(first) - 1
     return in_order[first], which

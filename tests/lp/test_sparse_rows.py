@@ -32,7 +32,3 @@ def test_rows_below_and_columns_to_the_right_are_those_of_scipy(seed: int) -> No
     np.testing.assert_array_equal(found, vstack([matrix, below]).toarray())
     found = rows.beside(SparseRows.of(right)).csr.toarray()
     np.testing.assert_array_equal(found, hstack([matrix, right]).toarray())
-
-
-def test_a_unit_matrix_is_that_of_numpy() -> None:
-    np.testing.assert_array_equal(SparseRows.identity(3).csr.toarray(), np.eye(3))

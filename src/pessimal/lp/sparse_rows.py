@@ -53,12 +53,6 @@ class SparseRows:
         starts, columns = csr.indptr.astype(np.int32), csr.indices.astype(np.int32)
         return cls(csr.data.astype(np.float64), columns, starts, csr.shape[1])
 
-    @classmethod
-    def identity(cls, n: int) -> SparseRows:
-        """Return the rows of a unit matrix."""
-        places = np.arange(n + 1, dtype=np.int32)
-        return cls(np.ones(n), places[:-1], places, n)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
@@ -79,18 +73,18 @@ class SparseRows:
     def above(self, below: SparseRows) -> SparseRows:
         """Return these rows with others below them, which may have more columns."""
         return SparseRows(
-            np.append(self.entries, below.entries),
-            np.append(self.columns, below.columns),
-            np.append(self.starts, self.starts[-1] + below.starts[1:]),
+            np.concatenate([self.entries, below.entries]),
+            np.concatenate([self.columns, below.columns]),
+            np.concatenate([self.starts, self.starts[-1] + below.starts[1:]]),
             max(self.n_columns, below.n_columns),
         )
 
     def beside(self, right: SparseRows) -> SparseRows:
         """Return these rows with further columns."""
-        order = np.append(self.rows, right.rows).argsort(kind="stable")
+        order = np.concatenate([self.rows, right.rows]).argsort(kind="stable")
         return SparseRows(
-            np.append(self.entries, right.entries)[order],
-            np.append(self.columns, self.n_columns + right.columns)[order],
+            np.concatenate([self.entries, right.entries])[order],
+            np.concatenate([self.columns, self.n_columns + right.columns])[order],
             self.starts + right.starts,
             self.n_columns + right.n_columns,
         )

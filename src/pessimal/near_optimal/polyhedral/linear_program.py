@@ -19,7 +19,6 @@ from pessimal.limits import LATE_SECONDS, NEVER, Deadline, read_time_limit
 from pessimal.lp.highs import LinearProgram, WarmProgram
 from pessimal.lp.sparse_rows import SparseRows
 from pessimal.near_optimal.polyhedral.program import (
-    best_intercept,
     coarse_ranges,
     intercept_range,
 )
@@ -139,7 +138,7 @@ class BoxModels:
     @cached_property
     def _margins(self) -> Matrix:
         problem = self.problem
-        return np.vstack([margin_rows(problem.X_train, problem.y_train), self._others])
+        return np.concatenate([margin_rows(problem.X_train, problem.y_train), self._others])
 
     @cached_property
     def _reach(self) -> Vector:
@@ -149,7 +148,8 @@ class BoxModels:
     @cached_property
     def program(self) -> LinearProgram:
         """The program, with the limit on training that there is when it is first asked for."""
-        weight = np.append(self.problem.train_weight / self._unit, np.zeros(len(self._others)))
+        weight = np.zeros(len(self._at))
+        weight[: self.problem.n_train] = self.problem.train_weight / self._unit
         program = _hinge_program(self.box, self._margins, weight, self._at)
         program.row_upper[-1] = self.training_limit / self._unit
         return program
@@ -271,9 +271,9 @@ class BoxModels:
         return self._simplex.infeasible(*self._limits(self.training_limit))
 
     def _untrained(self) -> Trained:
-        """Return the best model without weights, which every box has."""
-        w = np.zeros(len(self.box))
-        b = best_intercept(self.problem, w)
+        """Return the best model without weights, which every box has: the heavier class for all."""
+        (_, negative), (_, positive) = self.problem.by_class
+        w, b = np.zeros(len(self.box)), -1.0 if positive[-1] >= negative[-1] else 1.0
         return Trained(self.problem.train_loss(w, b), w, b, 0.0, optimal=False)
 
     def _set_cost(
@@ -344,10 +344,12 @@ def _hinge_program(
     n_hinges, n_models = margins.shape
     n_columns = n_models + n_hinges
     loss = np.append(np.broadcast_to(linear, n_models), weight)
-    hinges = SparseRows.of(margins).beside(SparseRows.identity(n_hinges))
+    rows = SparseRows.of(np.column_stack([margins, np.ones(n_hinges)]))
+    rows.columns[rows.starts[1:] - 1] += np.arange(n_hinges)  # each hinge has its own
+    rows = replace(rows, n_columns=n_columns)  # of which there may be none
     return LinearProgram(
         cost=np.zeros(n_columns),
-        matrix=hinges.above(SparseRows.of(loss[None, :])),
+        matrix=rows.above(SparseRows.of(loss[None, :])),
         row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
