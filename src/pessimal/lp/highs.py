@@ -283,8 +283,8 @@ class _Equilibrated:
         self.column[program.integer] = 1.0
         entries = matrix.entries * self.column[matrix.columns]
         self.row = 1.0 / power_of_two(_largest(entries, matrix.rows, n_rows))
-        entries *= self.row[matrix.rows]
-        self.matrix = replace(matrix, entries=entries)
+        entries *= self.row.repeat(matrix.lengths)
+        self.matrix = SparseRows(entries, matrix.columns, matrix.starts, n_columns)
         self.cost = self.column * program.cost
         self.row_lower = self.row * program.row_lower
         self.row_upper = self.row * program.row_upper
@@ -328,7 +328,7 @@ class _Equilibrated:
         limits = np.where(y == 0.0, 0.0, limits)
         low, high = lower / self.column, upper / self.column
         columns, n = self.matrix.columns, len(cost)
-        products = self.matrix.entries * y[self.matrix.rows]
+        products = self.matrix.entries * y.repeat(self.matrix.lengths)
         reduced = cost - np.bincount(columns, products, n)
         widest = np.maximum(np.abs(low), np.abs(high))
         terms = np.abs(cost) + np.bincount(columns, np.abs(products), n)

@@ -7,7 +7,6 @@ longer to be imported than a thousand of them to be solved. Who computes with it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,10 +57,15 @@ class SparseRows:
         """Numbers of rows and columns."""
         return len(self.starts) - 1, self.n_columns
 
-    @cached_property
+    @property
+    def lengths(self) -> Places:
+        """Number of entries of each row."""
+        return self.starts[1:] - self.starts[:-1]
+
+    @property
     def rows(self) -> NDArray[np.intp]:
         """Row of each entry."""
-        return np.arange(self.shape[0]).repeat(np.diff(self.starts))
+        return np.arange(self.shape[0]).repeat(self.lengths)
 
     @property
     def csr(self) -> csr_array:
