@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 from strategies import problems
 
 from pessimal.errors import InvalidInputError, PessimalError
+from pessimal.near_optimal import worst_case
 from pessimal.problem import Budget, TuningProblem, distinct_rows, hinge
 
 NAN, INF = float("nan"), float("inf")
@@ -218,6 +220,15 @@ class TestFrozen:
         before = getattr(problem, name).copy()
         given_arrays[name] += 1.0
         assert np.array_equal(getattr(problem, name), before)
+
+    def test_a_problem_that_was_used_is_the_same_and_frozen_after_pickling(self) -> None:
+        problem = TuningProblem(**arguments())
+        worst_case(problem, 1.0)
+        again = pickle.loads(pickle.dumps(problem))
+        for name in self.ARRAYS:
+            assert np.array_equal(getattr(again, name), getattr(problem, name))
+            assert not getattr(again, name).flags.writeable
+        assert again.loss_unit(0.5) == problem.loss_unit(0.5)
 
     def test_attributes_cannot_be_replaced(self) -> None:
         problem = TuningProblem(**arguments())

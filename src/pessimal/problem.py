@@ -8,8 +8,10 @@ Everything is validated here, once; the rest of the package trusts it.
 
 from __future__ import annotations
 
+import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -179,6 +181,10 @@ class TuningProblem:
             value.setflags(write=False)
             object.__setattr__(self, name, value)
 
+    def __getstate__(self) -> dict[str, Vector]:
+        """Leave out what follows from the data."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def __setstate__(self, state: dict[str, Vector]) -> None:
         """Freeze the arrays again, which pickling thaws."""
         for name, value in state.items():
@@ -235,8 +241,32 @@ class TuningProblem:
         A hundred times the least weight of a point, or the loss itself where that is less. Numbers
         from 1/16 to 16 count as 1, so a tolerance moves a hinge by up to 1,600 times itself.
         """
-        least_weight = self.train_weight[self.train_weight > 0.0].min()
-        return float(power_of_two(np.clip(loss, least_weight, 100.0 * least_weight)))
+        size = min(max(loss, self._least_weight), 100.0 * self._least_weight)
+        usual = 1.0 / USUAL <= size <= USUAL
+        return 1.0 if usual else math.ldexp(1.0, math.frexp(size)[1])
+
+    @cached_property
+    def _least_weight(self) -> float:
+        """Least training weight that counts."""
+        return float(self.train_weight[self.train_weight > 0.0].min())
+
+    @cached_property
+    def column_units(self) -> Vector:
+        """Powers of two that bring columns of unusual size below 1 by division."""
+        units = power_of_two(np.abs(np.vstack([self.X_train, self.X_val])).max(axis=0))
+        units.setflags(write=False)
+        return units
+
+    @cached_property
+    def by_class(self) -> list[tuple[Matrix, Vector]]:
+        """Training points of either class that count, with weights, and the mean of all as one."""
+        seen, classes = self.train_weight > 0.0, []
+        for label in (-1.0, 1.0):
+            of_class = seen & (self.y_train == label)
+            rows, weight = self.X_train[of_class], self.train_weight[of_class]
+            total = weight.sum()
+            classes.append((np.vstack([rows, weight / total @ rows]), np.append(weight, total)))
+        return classes
 
     def box(self, box: ArrayLike) -> Vector:
         """Validate a box given by the user: scalar or per feature, within the limits."""
@@ -257,7 +287,7 @@ hinge = HINGE.value
 
 def margin_rows(X: Matrix, y: Vector) -> Matrix:
     """Rows R with ``R·(w, b) = y·(x·w − b)``."""
-    return y[:, None] * np.column_stack([X, -np.ones(len(X))])
+    return np.concatenate([y[:, None] * X, -y[:, None]], axis=1)
 
 
 def distinct_rows(rows: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
@@ -273,7 +303,8 @@ def distinct_rows(rows: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
     """
     order = np.lexsort(rows.T[::-1])
     in_order = rows[order]
-    first = np.append(True, (in_order[1:] != in_order[:-1]).any(axis=1))
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (in_order[1:] != in_order[:-1]).any(axis=1)
     which = np.empty(len(rows), np.intp)
     which[order] = np.cumsum(first) - 1
     return in_order[first], which

@@ -24,6 +24,7 @@ import numpy as np
 from pessimal.certificate import certify
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, loading_seconds
 from pessimal.problem import Budget, Mask, Matrix, Vector, margin_rows
 from pessimal.solvers.base import Task
@@ -153,7 +154,7 @@ def _multipliers(task: Task, w: Vector, b: float, box: Vector, deadline: Deadlin
     most = np.where(on_limit & (w >= -AT_BREAKPOINT), np.inf, 0.0)
     return LinearProgram(
         cost=np.zeros(2 + n_beta + n_alpha),
-        matrix=np.vstack([costs, shares]),
+        matrix=SparseRows.of(np.vstack([costs, shares])),
         row_lower=np.concatenate([least, [0.0], np.full(n_beta, -np.inf)]),
         row_upper=np.concatenate([most, [0.0], np.zeros(n_beta)]),
         lower=np.concatenate([[1.0, least_lam], np.zeros(n_beta + n_alpha)]),

@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
-from pessimal.problem import TuningProblem, Vector, power_of_two
+from pessimal.problem import TuningProblem, Vector
 
 
 class Equilibrated(NamedTuple):
@@ -36,7 +34,7 @@ def equilibrate(problem: TuningProblem) -> Equilibrated:
     >>> scaled.factor.tolist(), scaled.problem.upper.tolist()
     ([4096.0, 1.0], [4096.0, 1.0])
     """
-    factor = power_of_two(np.abs(np.vstack([problem.X_train, problem.X_val])).max(axis=0))
+    factor = problem.column_units
     if (factor == 1.0).all():
         return Equilibrated(problem, factor)
     scaled = replace(

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 from pessimal.errors import SolverError
 from pessimal.lp.highs import LinearProgram, WarmProgram, solve_integer
+from pessimal.lp.sparse_rows import SparseRows
 
 
 def random_program(seed: int) -> LinearProgram:
@@ -17,7 +18,7 @@ def random_program(seed: int) -> LinearProgram:
     inside = rng.uniform(-1.0, 1.0, 8)
     return LinearProgram(
         cost=rng.normal(size=8),
-        matrix=matrix,
+        matrix=SparseRows.of(matrix),
         row_lower=matrix @ inside - rng.random(6),
         row_upper=matrix @ inside + rng.random(6),
         lower=np.full(8, -2.0),
@@ -26,7 +27,7 @@ def random_program(seed: int) -> LinearProgram:
 
 
 def scipy_value(program: LinearProgram, cost: np.ndarray, row_upper: np.ndarray) -> float:
-    matrix = program.matrix.toarray()
+    matrix = program.matrix.csr.toarray()
     answer = linprog(
         cost,
         A_ub=np.vstack([matrix, -matrix]),
@@ -60,7 +61,7 @@ def one_row(cost: list[float], lower: float, upper: float, integer: bool = False
     n = len(cost)
     return LinearProgram(
         cost=np.array(cost),
-        matrix=np.ones((1, n)),
+        matrix=SparseRows.of(np.ones((1, n))),
         row_lower=np.array([lower]),
         row_upper=np.array([upper]),
         lower=np.zeros(n),
@@ -138,7 +139,7 @@ def test_programs_in_odd_units_have_the_same_optimum(exponent: int) -> None:
     units = np.where(np.arange(8) % 3 == 0, 10.0**exponent, 1.0)
     scaled = LinearProgram(
         cost=program.cost * units,
-        matrix=program.matrix * units,
+        matrix=program.matrix.csr * units,
         row_lower=program.row_lower,
         row_upper=program.row_upper,
         lower=program.lower / units,

@@ -143,7 +143,9 @@ class _Bounds:
         """Return the slack of a pair as a linear function: coefficients and constant."""
         program, pairs = self._problem.program, self._problem.pairs
         n, member = len(program.cost), int(pairs.member[pair])
-        row = np.eye(1, n, member)[0] if member < n else program.matrix[[member - n]].toarray()[0]
+        row = (
+            np.eye(1, n, member)[0] if member < n else program.matrix.csr[[member - n]].toarray()[0]
+        )
         lower = np.append(program.lower, program.row_lower)[member]
         upper = np.append(program.upper, program.row_upper)[member]
         return (-row, float(upper)) if pairs.at_upper[pair] else (row, -float(lower))

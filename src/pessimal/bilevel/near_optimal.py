@@ -63,7 +63,7 @@ def near_optimal_responses(
         error = LP_FEASIBILITY * np.maximum(1.0, np.abs(gradient))
         program = replace(
             program,
-            matrix=csr_array(vstack([program.matrix, follower.curvature])),
+            matrix=csr_array(vstack([program.matrix.csr, follower.curvature])),
             row_lower=np.append(program.row_lower, gradient - error),
             row_upper=np.append(program.row_upper, gradient + error),
         )

@@ -17,10 +17,11 @@ from typing import Any
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array, eye_array, hstack
 
 from pessimal.limits import Deadline
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.problem import Vector
 from pessimal.tolerances import REDUCED_COST, ROUNDING
 
@@ -76,13 +77,11 @@ class NodeProgram(WarmProgram):
     def add_row(self, coefficients: Vector, lower: float) -> None:
         """Add a row ``coefficients·x ≥ lower``."""
         scaled = self._scaled
-        entries = csr_array((scaled.column * coefficients)[None, :])
-        unit = 1.0 / float(np.abs(entries.data).max())
-        entries, lower = entries * unit, lower * unit
-        self._highs.addRow(
-            lower, np.inf, entries.nnz, entries.indices.astype(np.int32), entries.data
-        )
-        scaled.matrix = csr_array(vstack([scaled.matrix, entries]))
+        coefficients = scaled.column * coefficients
+        unit = 1.0 / float(np.abs(coefficients).max())
+        row, lower = SparseRows.of(coefficients[None, :] * unit), lower * unit
+        self._highs.addRow(lower, np.inf, len(row.entries), row.columns, row.entries)
+        scaled.matrix = scaled.matrix.above(row)
         scaled.row = np.append(scaled.row, unit)
         scaled.row_lower = np.append(scaled.row_lower, lower)
         scaled.row_upper = np.append(scaled.row_upper, np.inf)
@@ -90,7 +89,7 @@ class NodeProgram(WarmProgram):
 
     def _prepare(self) -> None:
         """Transpose the matrix; for small ones scipy's overhead is most of a product's time."""
-        matrix = self._scaled.matrix
+        matrix = self._scaled.matrix.csr
         small = matrix.shape[0] * matrix.shape[1] <= _SMALL
         self._transposed: Any = matrix.toarray().T.copy() if small else csr_array(matrix.T)
         self._sizes: Any = abs(self._transposed)
@@ -165,7 +164,7 @@ class NodeProgram(WarmProgram):
         least = _Multipliers(
             LinearProgram(
                 cost=np.append(np.zeros(len(scaled.cost)), np.ones(2 * m)),
-                matrix=hstack([scaled.matrix, one, -one], format="csr"),
+                matrix=hstack([scaled.matrix.csr, one, -one], format="csr"),
                 row_lower=scaled.row_lower,
                 row_upper=scaled.row_upper,
                 lower=np.append(scaled.lower, zero),

@@ -169,7 +169,7 @@ def largest(
         rows=Rows(csr_array(seen.outer[:, n:]), seen.inner, seen.lower - moved, seen.upper - moved),
         outer_cost=np.zeros(m),
     )
-    matrix = csr_array(block_diag([responses.matrix for responses in known]))
+    matrix = csr_array(block_diag([responses.matrix.csr for responses in known]))
     adversary = BilevelProgram(
         outer_cost=-program.inner_cost,
         inner_cost=-recourse.follower.cost,

@@ -174,7 +174,7 @@ class _Builder:
         )
         if responses is None:
             return None
-        n, matrix = len(follower), responses.matrix
+        n, matrix = len(follower), responses.matrix.csr
         return FollowerProgram(
             cost=np.zeros(n),
             price=csr_array((n, self.n_outer)),

@@ -137,6 +137,6 @@ def solve_quadratic(
 
 def _limits_as_rows(program: LinearProgram) -> tuple[csr_array, Vector, Vector]:
     """Return the rows of a program, and then its columns, with the limits of both."""
-    matrix = vstack([program.matrix, eye_array(len(program.cost))], format="csr")
+    matrix = vstack([program.matrix.csr, eye_array(len(program.cost))], format="csr")
     lower = np.append(program.row_lower, program.lower)
     return matrix, lower, np.append(program.row_upper, program.upper)

@@ -135,7 +135,7 @@ def _with_rows(program: LinearProgram, rows: list[tuple[Vector, float]]) -> Line
     coefficients.resize(len(rows), len(program.cost))
     return replace(
         program,
-        matrix=vstack([program.matrix, coefficients], format="csr"),
+        matrix=vstack([program.matrix.csr, coefficients], format="csr"),
         row_lower=np.append(program.row_lower, [lower for _, lower in rows]),
         row_upper=np.append(program.row_upper, np.full(len(rows), np.inf)),
     )
@@ -148,14 +148,15 @@ def with_slacks(problem: ComplementarityProgram) -> LinearProgram:
     lower = np.append(program.lower, program.row_lower)[pairs.member]
     upper = np.append(program.upper, program.row_upper)[pairs.member]
     sign = np.where(pairs.at_upper, -1.0, 1.0)
+    matrix = program.matrix.csr
     # slack = ±(member − limit)
-    member = vstack([eye_array(n), program.matrix], format="csr")[pairs.member]
+    member = vstack([eye_array(n), matrix], format="csr")[pairs.member]
     limit = np.where(pairs.at_upper, upper, lower)
     return LinearProgram(
         cost=np.append(program.cost, np.zeros(k)),
         matrix=vstack(
             [
-                hstack([program.matrix, csr_array((program.matrix.shape[0], k))]),
+                hstack([matrix, csr_array((matrix.shape[0], k))]),
                 hstack([member, -csr_array(np.diag(sign)) if k else csr_array((0, 0))]),
             ],
             format="csr",

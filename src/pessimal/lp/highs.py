@@ -20,10 +20,10 @@ from typing import Any
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, vstack
 
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.problem import Mask, Matrix, Vector, power_of_two
 from pessimal.tolerances import CUTOFF, LP_FEASIBILITY, ROUNDING
 
@@ -41,7 +41,7 @@ class LinearProgram:
     """
 
     cost: Vector
-    matrix: csr_array
+    matrix: SparseRows
     row_lower: Vector
     row_upper: Vector
     lower: Vector
@@ -50,15 +50,14 @@ class LinearProgram:
     sos1: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.matrix, csr_array):
-            object.__setattr__(self, "matrix", csr_array(self.matrix))
+        object.__setattr__(self, "matrix", SparseRows.of(self.matrix))
         if len(self.integer) == 0:
             object.__setattr__(self, "integer", np.zeros(len(self.cost), dtype=np.bool_))
 
     def extended(
         self,
         cost: Vector,
-        rows: Matrix | csr_array,
+        rows: Matrix | SparseRows,
         row_upper: Vector,
         lower: Vector,
         upper: Vector,
@@ -67,16 +66,17 @@ class LinearProgram:
     ) -> LinearProgram:
         """Return this program with new columns, and rows ``rows·x ≤ row_upper`` on all columns.
 
-        `cost` is of all columns; limits, integrality and entries in the old rows, by default 0,
-        are of the new ones.
+        The rows may leave out the last columns, of which they have no entries. `cost` is of all
+        columns; limits, integrality and entries in the old rows, by default 0, are of the new ones.
         """
-        n_rows, n_new = len(self.row_lower), len(lower)
-        new = csr_array((n_rows, n_new)) if in_old_rows is None else csr_array(in_old_rows)
+        matrix = self.matrix
+        if in_old_rows is not None:
+            matrix = matrix.beside(SparseRows.of(in_old_rows))
         if integer is None:
-            integer = np.zeros(n_new, dtype=np.bool_)
+            integer = np.zeros(len(lower), dtype=np.bool_)
         return LinearProgram(
             cost=cost,
-            matrix=vstack([hstack([self.matrix, new]), csr_array(rows)]),
+            matrix=replace(matrix.above(SparseRows.of(rows)), n_columns=len(cost)),
             row_lower=np.append(self.row_lower, np.full(len(row_upper), -np.inf)),
             row_upper=np.append(self.row_upper, row_upper),
             lower=np.append(self.lower, lower),
@@ -88,7 +88,7 @@ class LinearProgram:
         """Return this program with one more row."""
         return replace(
             self,
-            matrix=vstack([self.matrix, csr_array(coefficients[None, :])]),
+            matrix=self.matrix.above(SparseRows.of(coefficients[None, :])),
             row_lower=np.append(self.row_lower, lower),
             row_upper=np.append(self.row_upper, upper),
         )
@@ -279,13 +279,12 @@ class _Equilibrated:
     def __init__(self, program: LinearProgram) -> None:
         matrix = program.matrix
         n_rows, n_columns = matrix.shape
-        columns, rows = matrix.indices, _rows_of_entries(matrix)
-        self.column = 1.0 / power_of_two(_largest(matrix.data, columns, n_columns))
+        self.column = 1.0 / power_of_two(_largest(matrix.entries, matrix.columns, n_columns))
         self.column[program.integer] = 1.0
-        entries = matrix.data * self.column[columns]
-        self.row = 1.0 / power_of_two(_largest(entries, rows, n_rows))
-        entries *= self.row[rows]
-        self.matrix = csr_array((entries, columns, matrix.indptr), shape=matrix.shape)
+        entries = matrix.entries * self.column[matrix.columns]
+        self.row = 1.0 / power_of_two(_largest(entries, matrix.rows, n_rows))
+        entries *= self.row.repeat(matrix.lengths)
+        self.matrix = SparseRows(entries, matrix.columns, matrix.starts, n_columns)
         self.cost = self.column * program.cost
         self.row_lower = self.row * program.row_lower
         self.row_upper = self.row * program.row_upper
@@ -302,9 +301,9 @@ class _Equilibrated:
         lp.row_lower_ = self.row_lower
         lp.row_upper_ = self.row_upper
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = self.matrix.indptr.astype(np.int32)
-        lp.a_matrix_.index_ = self.matrix.indices.astype(np.int32)
-        lp.a_matrix_.value_ = self.matrix.data
+        lp.a_matrix_.start_ = self.matrix.starts
+        lp.a_matrix_.index_ = self.matrix.columns
+        lp.a_matrix_.value_ = self.matrix.entries
         if self.integer.any():
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
             lp.integrality_ = [kinds[int(flag)] for flag in self.integer]
@@ -328,17 +327,13 @@ class _Equilibrated:
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)
         low, high = lower / self.column, upper / self.column
-        columns, n = self.matrix.indices, len(cost)
-        products = self.matrix.data * y[_rows_of_entries(self.matrix)]
+        columns, n = self.matrix.columns, len(cost)
+        products = self.matrix.entries * y.repeat(self.matrix.lengths)
         reduced = cost - np.bincount(columns, products, n)
         widest = np.maximum(np.abs(low), np.abs(high))
         terms = np.abs(cost) + np.bincount(columns, np.abs(products), n)
         rounding = ROUNDING * (np.abs(y) @ np.abs(limits) + terms @ widest)
         return float(y @ limits + np.minimum(reduced * low, reduced * high).sum() - rounding)
-
-
-def _rows_of_entries(matrix: csr_array) -> NDArray[Any]:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _largest(entries: Vector, places: NDArray[Any], size: int) -> Vector:

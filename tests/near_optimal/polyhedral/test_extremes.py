@@ -225,6 +225,20 @@ class TestWhatAFeasibleModelContradicts:
         assert in_near_optimal_set(problem, worst.coef, -worst.intercept, np.full(20, 0.75), budget)
 
 
+@pytest.mark.parametrize("budget", [Budget(), Budget(0.2), Budget(0.1, 0.05)])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_worst_case_is_the_same_whichever_simplex_trains(
+    seed: int, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = random_problem(seed)
+    few = worst_case(problem, 0.8, budget)
+    monkeypatch.setattr("pessimal.near_optimal.polyhedral.extremes.FEW_CELLS", 0)
+    many = worst_case(problem, 0.8, budget)
+    assert few.value == pytest.approx(many.value, abs=TOLERANCE)
+    assert few.upper_bound == pytest.approx(many.upper_bound, abs=TOLERANCE)
+    assert few.lower_bound == few.value  # training is proved
+
+
 @settings(max_examples=40)
 @given(problem=problems(), budget=budgets(), data=st.data())
 def test_light_points_train_as_light_points(

@@ -134,14 +134,14 @@ def _run(handle: Handle) -> bool:
 
 def row_groups(program: LinearProgram) -> Iterator[tuple[csr_array, str, Vector]]:
     """Split the rows by sense: their matrix, ``=``, ``<`` or ``>``, and their limits."""
-    equal = program.row_lower == program.row_upper
+    matrix, equal = program.matrix.csr, program.row_lower == program.row_upper
     for rows, sense, limits in (
         (equal, "=", program.row_upper),
         (~equal & np.isfinite(program.row_upper), "<", program.row_upper),
         (~equal & np.isfinite(program.row_lower), ">", program.row_lower),
     ):
         if rows.any():
-            yield program.matrix[rows], sense, limits[rows]
+            yield matrix[rows], sense, limits[rows]
 
 
 def column_kinds(program: LinearProgram) -> NDArray[np.str_]:

@@ -1,8 +1,8 @@
 """Exact worst cases of many boxes of one problem, each starting from the last.
 
-For a box w̄ the near-optimal set is ``Ψ = {|w| ≤ w̄, L_T ≤ (1 + ε)·L_T*(w̄) + δ}``. Two warm linear
-programs serve: one trains, the other holds Ψ. Both are in balanced units; boxes and models here are
-in those of the problem.
+For a box w̄ the near-optimal set is ``Ψ = {|w| ≤ w̄, L_T ≤ (1 + ε)·L_T*(w̄) + δ}``. Warm linear
+programs serve: one trains (`training`), the others hold Ψ, in balanced units; boxes and models here
+are in those of the problem.
 """
 
 from __future__ import annotations
@@ -16,23 +16,19 @@ import numpy as np
 from pessimal.errors import SolverError
 from pessimal.limits import NEVER, Deadline
 from pessimal.losses import HINGE, OneBreakpoint
-from pessimal.lp.codes import OPTIMAL
-from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.program import (
-    best_intercept,
     coarse_ranges,
-    intercept_range,
     merged,
     near_optimal_programs,
     pulled_back,
-    training_program,
     trains_within,
 )
 from pessimal.near_optimal.polyhedral.stopping import stopping
+from pessimal.near_optimal.polyhedral.training import Training, WarmTraining
 from pessimal.near_optimal.polyhedral.tree import LossTree
 from pessimal.problem import Budget, Mask, Matrix, TuningProblem, Vector, margin_rows
-from pessimal.tolerances import CUTOFF, ROUNDING
+from pessimal.tolerances import CUTOFF
 from pessimal.units import equilibrate
 
 _STARTS = 10
@@ -40,20 +36,6 @@ _STARTS = 10
 
 _NODES_BETWEEN_LOOKS = 10
 """How far compiled code runs before the clock and Ctrl-C are looked at."""
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """Least training loss of a box, its model, how fast it falls as the box widens, and a bound.
-
-    No model of this box trains better than `bound`, nor one of another box by more than the `rates`
-    times what is wider there: that follows from multipliers alone.
-    """
-
-    loss: float
-    u: Vector
-    rates: Vector
-    bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +78,6 @@ class WorstCases:
         )
         self._watch = Watch()
         self._balanced = balanced.problem
-        self._training: dict[float, Simplex] = {}
         programs = near_optimal_programs(balanced.problem, budget, rows, self._watch)
         self._models, self._forms = programs
         # Counts of points that all weigh the same differ by whole points.
@@ -105,57 +86,13 @@ class WorstCases:
         self._loss = loss
         self._tree = LossTree(*programs, weight, loss.threshold, loss.counts, step)
 
-    def train(self, box: Vector) -> Training:
-        """Least training loss in a box; a small one is minimised again in its own unit."""
-        unit = 1.0
-        while True:
-            training = self._train_in(unit, box)
-            last, unit = unit, self.problem.loss_unit(training.loss)
-            if unit >= last:
-                return training
-
-    def _train_in(self, unit: float, box: Vector) -> Training:
-        if unit not in self._training:
-            self._training[unit] = training_program(self._balanced, self.budget, unit, self._watch)
-        simplex = self._training[unit]
-        for j, limit in enumerate(self._factor * box):
-            simplex.set_bounds(j, -limit, limit)
-        with stopping(self._watch, self._deadline):
-            status = simplex.solve(np.inf)
-        if status != OPTIMAL:
-            raise SolverError("training stalled")
-        bound, rates = self._dual(-unit * simplex.multipliers()[len(box) + 1 :], box)
-        # Of the model, not of the multipliers: where weights are tiny the bounds of rows are vast,
-        # and with their rounding no model at all might train within the limit.
-        u = self._in_box(simplex.values()[: len(box) + 1], box)
-        if unit < 1.0:  # bounds on b are as large as the least weight is small, and so is rounding
-            u[-1] = best_intercept(self.problem, u[:-1])
-        return Training(self.problem.train_loss(u[:-1], float(u[-1])), u, rates, bound)
-
     @cached_property
-    def _hinges(self) -> tuple[Matrix, Vector, Vector]:
-        """Distinct training rows, their weights, and how large a hinge of each may be."""
-        problem = self.problem
-        rows = margin_rows(problem.X_train, problem.y_train)
-        rows, weight, _ = merged(rows, problem.train_weight)
-        b_reach = max(map(abs, intercept_range(problem, problem.upper, self.budget.limit(1.0))))
-        return rows, weight, 1.0 + b_reach + np.abs(rows[:, :-1]) @ problem.upper
+    def _training(self) -> WarmTraining:
+        return WarmTraining(self.problem, self.budget, self._deadline)
 
-    def _dual(self, alpha: Vector, box: Vector) -> tuple[float, Vector]:
-        """Bound the training loss by multipliers of the hinges; return how it falls with the box.
-
-        With ``0 ≤ α ≤ weight``, of both classes the same in all, no loss is less than
-        ``Σ α − Σ_j |α·x_j|·box_j``.
-        """
-        rows, weight, reach = self._hinges
-        alpha = np.clip(alpha, 0.0, weight)
-        positive = rows[:, -1] < 0.0
-        totals = np.array([alpha[~positive].sum(), alpha[positive].sum()])
-        shares = totals.min() / np.where(totals > 0.0, totals, 1.0)
-        alpha *= shares[positive.astype(np.intp)]
-        rates = np.abs(alpha @ rows[:, :-1])
-        bound = float(alpha.sum() - rates @ box)
-        return bound - ROUNDING * float(alpha @ reach), rates
+    def train(self, box: Vector) -> Training:
+        """Least training loss in a box."""
+        return self._training.train(box)
 
     def limit(self, box: Vector) -> float:
         """Largest training loss of a near-optimal model of a box."""
@@ -200,9 +137,10 @@ class WorstCases:
         self, low: Vector, high: Vector, exact: Mask, members: Matrix, deadline: Deadline = NEVER
     ) -> None:
         """Take bounds on the validation margins over Ψ, and models of it, found before."""
-        first = np.unique(self._which, return_index=True)[1]
-        self._tree.ranges.know(low[first], high[first], exact[first].astype(np.intp))
-        self.ascend_from(members, deadline)
+        of_rows = self._of_rows
+        self._tree.ranges.know(of_rows(low), of_rows(high), of_rows(exact).astype(np.intp))
+        if len(members):
+            self.ascend_from(members, deadline)
 
     def ascend_from(self, members: Matrix, deadline: Deadline = NEVER) -> None:
         """Ascend from the worst of some models of Ψ, as far as there is time."""
@@ -267,9 +205,14 @@ class WorstCases:
             if stops():
                 rows = margin_rows(self.problem.X_val, self.problem.y_val)
                 ranges = coarse_ranges(self.problem, self._box, self._limit, rows)
-                first = np.unique(self._which, return_index=True)[1]
-                tree.ranges.hold(*(end[first] for end in ranges))
+                tree.ranges.hold(*map(self._of_rows, ranges))
                 return
+
+    def _of_rows(self, of_points: Vector | Mask) -> Vector:
+        """Return what points that are alike have in common, once for each row of the program."""
+        of_rows = np.empty(self._models.n_val)
+        of_rows[self._which] = of_points
+        return of_rows
 
     def _move_to(self, box: Vector, limit: float, inner: Vector) -> None:
         scaled = np.append(self._factor * inner[:-1], inner[-1])

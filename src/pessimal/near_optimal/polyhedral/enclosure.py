@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.problem import Matrix, Vector
 
 OUTWARDS = 1e-9
@@ -57,7 +57,7 @@ class BoxEnclosure:
         return WarmProgram(
             LinearProgram(
                 cost=np.zeros(q),
-                matrix=csr_array(self.directions[q:]),
+                matrix=SparseRows.of(self.directions[q:]),
                 row_lower=self.low[q:],
                 row_upper=self.high[q:],
                 lower=self.low[:q],

@@ -14,12 +14,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from pessimal.limits import LATE_SECONDS, NEVER, Deadline, read_time_limit
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.near_optimal.polyhedral.program import (
-    best_intercept,
     coarse_ranges,
     intercept_range,
 )
@@ -130,17 +129,30 @@ class BoxModels:
         self.problem = problem
         self.box = box
         self.training_limit = np.inf
-        margins = margin_rows(problem.X_train, problem.y_train)
-        at = np.ones(len(margins))
-        if others is not None:
-            margins = np.vstack([margins, others])
-            at = np.append(at, np.full(len(others), breakpoint_))
-        weight = np.append(problem.train_weight, np.zeros(len(margins) - problem.n_train))
-        self.program = _hinge_program(box, margins, weight, at)
-        self._reach = np.abs(margins[:, :-1]) @ box + np.abs(at)
+        self._others = np.empty((0, len(box) + 1)) if others is None else others
+        self._at = np.repeat([1.0, breakpoint_], [problem.n_train, len(self._others)])
         self._known_limits: dict[float, tuple[Vector, Vector]] = {}
         self._unit = 1.0  # of the training loss in its row
-        self._loading = SECONDS_PER_CELL * margins.size
+        self._loading = SECONDS_PER_CELL * len(self._at) * self._others.shape[1]
+
+    @cached_property
+    def _margins(self) -> Matrix:
+        problem = self.problem
+        return np.concatenate([margin_rows(problem.X_train, problem.y_train), self._others])
+
+    @cached_property
+    def _reach(self) -> Vector:
+        """How large a hinge may be at an intercept of 0."""
+        return np.abs(self._margins[:, :-1]) @ self.box + np.abs(self._at)
+
+    @cached_property
+    def program(self) -> LinearProgram:
+        """The program, with the limit on training that there is when it is first asked for."""
+        weight = np.zeros(len(self._at))
+        weight[: self.problem.n_train] = self.problem.train_weight / self._unit
+        program = _hinge_program(self.box, self._margins, weight, self._at)
+        program.row_upper[-1] = self.training_limit / self._unit
+        return program
 
     @property
     def n_columns(self) -> int:
@@ -210,28 +222,25 @@ class BoxModels:
     def limit_training(self, limit: float) -> None:
         """Keep only the models with ``L_T ≤ limit``."""
         self.training_limit = limit
-        last = len(self.program.row_upper) - 1
         unit = self.problem.loss_unit(limit)
-        rescaled = self._unit / unit
-        self.program.row_upper[last] = limit / unit
-        if rescaled == 1.0:
-            if "_simplex" in self.__dict__:
-                self._simplex.set_row(last, -np.inf, limit / unit)
+        if unit != self._unit:
+            # In the unit of the limit the tolerance of its row is relative.
+            self._unit = unit
+            for written in ("program", "_simplex"):
+                self.__dict__.pop(written, None)
             return
-        # In the unit of the limit the tolerance of its row is relative.
-        self._unit = unit
-        matrix = self.program.matrix.copy()
-        matrix.data[matrix.indptr[last] :] *= rescaled
-        self.program = replace(self.program, matrix=matrix)
-        self.__dict__.pop("_simplex", None)
+        last = len(self._at)
+        if "program" in self.__dict__:
+            self.program.row_upper[last] = limit / unit
+        if "_simplex" in self.__dict__:
+            self._simplex.set_row(last, -np.inf, limit / unit)
 
     def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
         """Return the models with ``rows·u ≤ at_most``, once training is limited."""
-        others = len(self.program.cost) - rows.shape[1]
         part = copy(self)
         part.program = self.program.extended(
             cost=np.zeros(len(self.program.cost)),
-            rows=np.pad(rows, ((0, 0), (0, others))),
+            rows=rows,
             row_upper=at_most,
             lower=np.zeros(0),
             upper=np.zeros(0),
@@ -245,8 +254,7 @@ class BoxModels:
         A hinge is at least ``1 − margin`` and at least 0. Where all `members` are on the same side
         of its breakpoint only that side counts, which changes nothing for them.
         """
-        margins = margin_rows(self.problem.X_train, self.problem.y_train)
-        weight = self.problem.train_weight / self._unit
+        margins, weight = self._margins, self.problem.train_weight / self._unit
         below = margins @ members.T < 1.0
         always = below.all(axis=1)
         kinked = below.any(axis=1) & ~always
@@ -263,9 +271,9 @@ class BoxModels:
         return self._simplex.infeasible(*self._limits(self.training_limit))
 
     def _untrained(self) -> Trained:
-        """Return the best model without weights, which every box has."""
-        w = np.zeros(len(self.box))
-        b = best_intercept(self.problem, w)
+        """Return the best model without weights, which every box has: the heavier class for all."""
+        (_, negative), (_, positive) = self.problem.by_class
+        w, b = np.zeros(len(self.box)), -1.0 if positive[-1] >= negative[-1] else 1.0
         return Trained(self.problem.train_loss(w, b), w, b, 0.0, optimal=False)
 
     def _set_cost(
@@ -335,19 +343,13 @@ def _hinge_program(
     """Write ``margins·u + hinge ≥ at`` and, in the last row, ``linear·u + weight·hinge``."""
     n_hinges, n_models = margins.shape
     n_columns = n_models + n_hinges
-    entries = np.column_stack([margins, np.ones(n_hinges)])
-    columns = np.tile(np.arange(n_models + 1), (n_hinges, 1))
-    columns[:, -1] += np.arange(n_hinges)
     loss = np.append(np.broadcast_to(linear, n_models), weight)
-    kept, in_loss = entries != 0.0, np.flatnonzero(loss)
-    ends = np.cumsum([0, *kept.sum(axis=1), len(in_loss)])
-    matrix = csr_array(
-        (np.append(entries[kept], loss[in_loss]), np.append(columns[kept], in_loss), ends),
-        shape=(n_hinges + 1, n_columns),
-    )
+    rows = SparseRows.of(np.column_stack([margins, np.ones(n_hinges)]))
+    rows.columns[rows.starts[1:] - 1] += np.arange(n_hinges)  # each hinge has its own
+    rows = replace(rows, n_columns=n_columns)  # of which there may be none
     return LinearProgram(
         cost=np.zeros(n_columns),
-        matrix=matrix,
+        matrix=rows.above(SparseRows.of(loss[None, :])),
         row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),

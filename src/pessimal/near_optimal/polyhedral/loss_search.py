@@ -9,16 +9,16 @@ points may be on both sides of the breakpoint, then points again.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
 
 from pessimal.limits import Deadline
 from pessimal.losses import HINGE, Loss, OneBreakpoint, ZeroOne
 from pessimal.lp.highs import WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
-from pessimal.near_optimal.polyhedral.directions import DirectionSearch
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, loading_seconds
 from pessimal.near_optimal.polyhedral.program import pulled_back
 from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
@@ -119,6 +119,10 @@ class LossSearch:
         self, cases: WorstCases, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
     ) -> None:
         """Bound a largest loss for which branching on points was not enough."""
+        from pessimal.near_optimal.polyhedral.directions import (  # noqa: PLC0415 (slow to import)
+            DirectionSearch,
+        )
+
         found = cases.known()
         if deadline.over or found.upper_bound <= found.value + cases.gain:
             return
@@ -179,11 +183,12 @@ class LossSearch:
         rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
         if not (len(rows) and deadline.affords(loading_seconds(self._models.problem))):
             return u
-        n_columns = len(self._models.program.cost)
-        others = csr_array((len(rows), n_columns - rows.shape[1]))
+        n_columns = self._models.n_columns
         program = self._models.program.extended(
             cost=np.append(np.zeros(n_columns), -1.0),
-            rows=hstack([csr_array(rows), others, np.ones((len(rows), 1))], format="csr"),
+            rows=replace(SparseRows.of(rows), n_columns=n_columns).beside(
+                SparseRows.of(np.ones((len(rows), 1)))
+            ),
             row_upper=np.full(len(rows), threshold),
             lower=np.array([-np.inf]),
             upper=np.ones(1),

@@ -1,6 +1,6 @@
-"""The two linear programs of a tuning problem in a box: training, and the models near its optimum.
+"""The linear program of the models near the optimum of training, and what follows without one.
 
-Both have the variables ``u = (w, b)``. Rows get bounds that no model of interest exceeds. The model
+Its variables are ``u = (w, b)``. Rows get bounds that no model of interest exceeds. The model
 0 has training loss 1, so no box needs a training limit above ``1 + ε + δ``; then a training point
 of weight ω has a hinge of at most ``limit/ω``, which at a positive point keeps b below
 ``limit/ω − 1 + Σ|x_j|·upper_j`` and at a negative one above the opposite. So does a whole class,
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from pessimal.losses import HINGE, Hinge, Loss
 from pessimal.lp.program import KinkedProgram
-from pessimal.lp.simplex import Simplex
 from pessimal.lp.watch import Watch
 from pessimal.near_optimal.polyhedral.models import Models
 from pessimal.problem import (
@@ -32,25 +31,6 @@ SPARE_CUTS = 10
 
 MORE_CUTS = 30
 """The same where rows are few, so that cuts cost less than finding them again."""
-
-
-def training_program(problem: TuningProblem, budget: Budget, unit: float, watch: Watch) -> Simplex:
-    """Minimise the training loss in a unit: rows are the margins of T, with a kink at 1."""
-    rows, weight, _ = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)
-    low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
-    reach = np.abs(rows[:, :-1]) @ problem.upper + max(-low, high)
-    q, n = rows.shape[1], len(rows)
-    return Simplex(
-        KinkedProgram(
-            A=rows,
-            low=np.concatenate([-problem.upper, [low], -reach]),
-            high=np.concatenate([problem.upper, [high], reach]),
-            slope_left=np.concatenate([np.zeros(q), -weight / unit]),
-            slope_right=np.zeros(q + n),
-            kink=np.concatenate([np.zeros(q), np.ones(n)]),
-        ),
-        watch,
-    )
 
 
 def near_optimal_programs(
@@ -109,14 +89,9 @@ def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.int
 
 def intercept_range(problem: TuningProblem, box: Vector, limit: float) -> tuple[float, float]:
     """Least and largest b that the box and a training limit allow, and perhaps a little more."""
-    seen = problem.train_weight > 0.0
-    X, y, weight = problem.X_train[seen], problem.y_train[seen], problem.train_weight[seen]
     ends = []
-    for label in (-1.0, 1.0):
-        rows, shares = X[y == label], weight[y == label]
-        total = shares.sum()
-        by_weights = np.abs(np.vstack([rows, shares / total @ rows])) @ box
-        hinges = limit / np.append(shares, total)
+    for rows, weight in problem.by_class:
+        by_weights, hinges = np.abs(rows) @ box, limit / weight
         rounding = ROUNDING * (hinges + 1.0 + by_weights.max())  # of a mean: as of its rows
         ends.append(float((hinges - 1.0 + by_weights + rounding).min()))
     return -ends[0], ends[1]

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.problem import Vector
 from pessimal.solvers.minimax.active_sets import ActiveSets
 from pessimal.solvers.minimax.oracle import Point, WorstCaseOracle
@@ -99,7 +100,7 @@ class Descent:
         low, high = np.maximum(groups.lower, h - reach), np.minimum(groups.upper, h + reach)
         program = LinearProgram(
             cost=np.append(np.zeros(len(h)), 1.0),
-            matrix=np.column_stack([gradients, -np.ones(len(values))]),
+            matrix=SparseRows.of(np.column_stack([gradients, -np.ones(len(values))])),
             row_lower=np.full(len(values), -np.inf),
             row_upper=gradients @ h - values,
             lower=np.append(low, -np.inf),

@@ -198,8 +198,9 @@ class Policies:
         """
         problem, p = self._problem, len(self._box)
         x = np.where(np.isfinite(program.lower), np.maximum(solved.x, 0.0), solved.x)
-        missed = np.abs(program.matrix @ x - program.row_lower)
-        missed += ROUNDING * (abs(program.matrix) @ np.abs(x) + np.abs(program.row_lower))
+        matrix = program.matrix.csr
+        missed = np.abs(matrix @ x - program.row_lower)
+        missed += ROUNDING * (abs(matrix) @ np.abs(x) + np.abs(program.row_lower))
         largest = np.append(np.ones(self.size - 1), self._most_loss)  # of coordinates, in P
         *of_policies, of_bound = missed[:-1].reshape(-1, self.size) @ largest
         slack = BUDGET_SLACK * problem.loss_unit(self._budget.limit(0.0))

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pessimal.lp.highs import LinearProgram, WarmProgram
+from pessimal.lp.sparse_rows import SparseRows
 from pessimal.problem import Mask, Matrix, Vector
 from pessimal.solvers.minimax.groups import Groups
 from pessimal.solvers.minimax.oracle import WorstCaseOracle
@@ -133,11 +134,13 @@ def _solve_game(losses: Matrix) -> tuple[float, Vector]:
     n_rows, n_corners = losses.shape
     game = LinearProgram(
         cost=np.append(np.zeros(n_rows), -1.0),
-        matrix=np.vstack(
-            [
-                np.column_stack([losses.T, -np.ones(n_corners)]),
-                np.append(np.ones(n_rows), 0.0),
-            ]
+        matrix=SparseRows.of(
+            np.vstack(
+                [
+                    np.column_stack([losses.T, -np.ones(n_corners)]),
+                    np.append(np.ones(n_rows), 0.0),
+                ]
+            )
         ),
         row_lower=np.append(np.zeros(n_corners), 1.0),
         row_upper=np.append(np.full(n_corners, np.inf), 1.0),
