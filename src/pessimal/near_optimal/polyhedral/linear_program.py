@@ -8,7 +8,6 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -142,11 +141,6 @@ class BoxModels:
         self._unit = 1.0  # of the training loss in its row
         self._loading = SECONDS_PER_CELL * margins.size
 
-    @property
-    def n_columns(self) -> int:
-        """Of the program: u and hinges."""
-        return len(self.program.cost)
-
     @cached_property
     def _simplex(self) -> WarmProgram:
         return WarmProgram(self.program)
@@ -225,43 +219,6 @@ class BoxModels:
         self.program = replace(self.program, matrix=matrix)
         self.__dict__.pop("_simplex", None)
 
-    def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
-        """Return the models with ``rows·u ≤ at_most``, once training is limited."""
-        others = len(self.program.cost) - rows.shape[1]
-        part = copy(self)
-        part.program = self.program.extended(
-            cost=np.zeros(len(self.program.cost)),
-            rows=np.pad(rows, ((0, 0), (0, others))),
-            row_upper=at_most,
-            lower=np.zeros(0),
-            upper=np.zeros(0),
-        )
-        part._simplex = WarmProgram(part.program)
-        return part
-
-    def relaxed(self, members: Matrix) -> BoxModels:
-        """Return a set that holds this one, in fewer columns and rows, once training is limited.
-
-        A hinge is at least ``1 − margin`` and at least 0. Where all `members` are on the same side
-        of its breakpoint only that side counts, which changes nothing for them.
-        """
-        margins = margin_rows(self.problem.X_train, self.problem.y_train)
-        weight = self.problem.train_weight / self._unit
-        below = margins @ members.T < 1.0
-        always = below.all(axis=1)
-        kinked = below.any(axis=1) & ~always
-        linear = -weight[always] @ margins[always]
-        program = _hinge_program(self.box, margins[kinked], weight[kinked], linear=linear)
-        program.row_upper[-1] = self.training_limit / self._unit - weight[always].sum()
-        part = copy(self)
-        part.program, part._reach, part._known_limits = program, self._reach[kinked], {}
-        part.__dict__.pop("_simplex", None)
-        return part
-
-    def empty(self) -> bool:
-        """Whether the last run has multipliers that prove that there is no model."""
-        return self._simplex.infeasible(*self._limits(self.training_limit))
-
     def _untrained(self) -> Trained:
         """Return the best model without weights, which every box has."""
         w = np.zeros(len(self.box))
@@ -329,26 +286,22 @@ def row_ranges(
     return low, high, np.array(ends).reshape(-1, rows.shape[1])
 
 
-def _hinge_program(
-    box: Vector, margins: Matrix, weight: Vector, at: ArrayLike = 1.0, linear: ArrayLike = 0.0
-) -> LinearProgram:
-    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``linear·u + weight·hinge``."""
+def _hinge_program(box: Vector, margins: Matrix, weight: Vector, at: Vector) -> LinearProgram:
+    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``weight·hinge``."""
     n_hinges, n_models = margins.shape
     n_columns = n_models + n_hinges
     entries = np.column_stack([margins, np.ones(n_hinges)])
     columns = np.tile(np.arange(n_models + 1), (n_hinges, 1))
     columns[:, -1] += np.arange(n_hinges)
-    loss = np.append(np.broadcast_to(linear, n_models), weight)
-    kept, in_loss = entries != 0.0, np.flatnonzero(loss)
-    ends = np.cumsum([0, *kept.sum(axis=1), len(in_loss)])
-    matrix = csr_array(
-        (np.append(entries[kept], loss[in_loss]), np.append(columns[kept], in_loss), ends),
-        shape=(n_hinges + 1, n_columns),
-    )
+    kept, counts = entries != 0.0, np.flatnonzero(weight)
+    ends = np.cumsum([0, *kept.sum(axis=1), len(counts)])
+    data = np.append(entries[kept], weight[counts])
+    indices = np.append(columns[kept], n_models + counts)
+    matrix = csr_array((data, indices, ends), shape=(n_hinges + 1, n_columns))
     return LinearProgram(
         cost=np.zeros(n_columns),
         matrix=matrix,
-        row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
+        row_lower=np.append(at, -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
         upper=np.concatenate([box, np.full(1 + n_hinges, np.inf)]),
