@@ -10,7 +10,8 @@ outer level picks in the box. The copy may be a poor one, so τ can be anything 
 box, where the budget does not bind.
 
 True pessimism: ``u`` must have the largest validation loss of all near-optimal models of the box,
-which a branch and bound of its own confirms.
+which a branch and bound of its own confirms. HiGHS trains for it; its bounds follow from the data
+and multipliers, whatever these are.
 
 What cannot be excluded in the time given counts as a gap, so that no answer passes unchecked.
 """
@@ -118,15 +119,14 @@ def certify_worst_case(
     """
     started = time.perf_counter()
     deadline = Deadline(started + time_limit)
-    models = BoxModels(problem, box)
-    trained = models.least_loss(deadline, at_least=0.0)
+    trained = BoxModels(problem, box).least_loss(deadline, at_least=0.0)
     limit = problem.training_limit(budget, trained.value)
-    models.limit_training(limit)
     unit = problem.loss_unit(limit)
     violation = max(0.0, problem.train_loss(w, b) - limit) / unit
     unknown = (limit - problem.training_limit(budget, _least(trained))) / unit
     loss = problem.val_loss(w, b)
-    excess = largest_hinge(models, loss, deadline) - loss
+    inside = np.append(np.clip(trained.w, -box, box), trained.b)
+    excess = largest_hinge(problem, box, limit, inside, loss, deadline) - loss
     inner = max(0.0, excess, unknown), violation
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
 

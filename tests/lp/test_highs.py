@@ -88,16 +88,6 @@ def test_an_infeasible_row_can_be_restored() -> None:
     assert simplex.minimise().sum() == pytest.approx(1.0)
 
 
-def test_a_ray_proves_that_nothing_is_feasible_and_no_more() -> None:
-    limits = np.zeros(2), np.full(2, 9.0)
-    simplex = WarmProgram(one_row([1.0, 1.0], 1.0, 2.0).with_row(np.array([1.0, 2.0]), 5.0, 6.0))
-    assert not simplex.solve()
-    assert simplex.infeasible(*limits)
-    simplex.set_row(1, 3.0, 4.0)
-    assert simplex.solve()
-    assert not simplex.infeasible(*limits)
-
-
 def test_an_integer_program_meets_its_bound() -> None:
     answer = solve_integer(one_row([1.0, 3.0], 1.5, 9.0, integer=True), np.inf)
     assert answer.x is not None

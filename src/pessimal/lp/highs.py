@@ -171,16 +171,6 @@ class WarmProgram:
         """Bound the cost of every feasible point within finite limits, from the multipliers."""
         return self._scaled.lower_bound(np.array(self._highs.getSolution().row_dual), lower, upper)
 
-    def infeasible(self, lower: Vector, upper: Vector) -> bool:
-        """Return whether the last run's ray proves that no point within finite limits is feasible.
-
-        Multipliers under which a cost of 0 is more than 0.
-        """
-        _, found, ray = self._highs.getDualRay()  # type: ignore[attr-defined]
-        nothing = np.zeros(len(self._scaled.cost))
-        signed = (ray, -ray) if found else ()
-        return any(self._scaled.lower_bound(y, lower, upper, nothing) > 0.0 for y in signed)
-
     def feasible(self, deadline: Deadline = NEVER) -> bool:
         """Return whether a point was found that satisfies the program."""
         return self.solve(deadline)
@@ -317,12 +307,9 @@ class _Equilibrated:
         highs.passModel(lp)
         return highs
 
-    def lower_bound(
-        self, multipliers: Vector, lower: Vector, upper: Vector, cost: Vector | None = None
-    ) -> float:
+    def lower_bound(self, multipliers: Vector, lower: Vector, upper: Vector) -> float:
         """Value of the Lagrangian, less what rounding can have done to it."""
-        cost = self.cost if cost is None else cost
-        y = multipliers
+        cost, y = self.cost, multipliers
         limits = np.where(y > 0.0, self.row_lower, self.row_upper)
         y = np.where(np.isfinite(limits), y, 0.0)
         limits = np.where(y == 0.0, 0.0, limits)

@@ -8,7 +8,6 @@ the best validation loss, and the range of the score at a point.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -154,11 +153,6 @@ class BoxModels:
         program.row_upper[-1] = self.training_limit / self._unit
         return program
 
-    @property
-    def n_columns(self) -> int:
-        """Of the program: u and hinges."""
-        return len(self.program.cost)
-
     @cached_property
     def _simplex(self) -> WarmProgram:
         return WarmProgram(self.program)
@@ -235,41 +229,6 @@ class BoxModels:
         if "_simplex" in self.__dict__:
             self._simplex.set_row(last, -np.inf, limit / unit)
 
-    def restricted(self, rows: Matrix, at_most: Vector) -> BoxModels:
-        """Return the models with ``rows·u ≤ at_most``, once training is limited."""
-        part = copy(self)
-        part.program = self.program.extended(
-            cost=np.zeros(len(self.program.cost)),
-            rows=rows,
-            row_upper=at_most,
-            lower=np.zeros(0),
-            upper=np.zeros(0),
-        )
-        part._simplex = WarmProgram(part.program)
-        return part
-
-    def relaxed(self, members: Matrix) -> BoxModels:
-        """Return a set that holds this one, in fewer columns and rows, once training is limited.
-
-        A hinge is at least ``1 − margin`` and at least 0. Where all `members` are on the same side
-        of its breakpoint only that side counts, which changes nothing for them.
-        """
-        margins, weight = self._margins, self.problem.train_weight / self._unit
-        below = margins @ members.T < 1.0
-        always = below.all(axis=1)
-        kinked = below.any(axis=1) & ~always
-        linear = -weight[always] @ margins[always]
-        program = _hinge_program(self.box, margins[kinked], weight[kinked], linear=linear)
-        program.row_upper[-1] = self.training_limit / self._unit - weight[always].sum()
-        part = copy(self)
-        part.program, part._reach, part._known_limits = program, self._reach[kinked], {}
-        part.__dict__.pop("_simplex", None)
-        return part
-
-    def empty(self) -> bool:
-        """Whether the last run has multipliers that prove that there is no model."""
-        return self._simplex.infeasible(*self._limits(self.training_limit))
-
     def _untrained(self) -> Trained:
         """Return the best model without weights, which every box has: the heavier class for all."""
         (_, negative), (_, positive) = self.problem.by_class
@@ -337,20 +296,17 @@ def row_ranges(
     return low, high, np.array(ends).reshape(-1, rows.shape[1])
 
 
-def _hinge_program(
-    box: Vector, margins: Matrix, weight: Vector, at: ArrayLike = 1.0, linear: ArrayLike = 0.0
-) -> LinearProgram:
-    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``linear·u + weight·hinge``."""
+def _hinge_program(box: Vector, margins: Matrix, weight: Vector, at: Vector) -> LinearProgram:
+    """Write ``margins·u + hinge ≥ at`` and, in the last row, ``weight·hinge``."""
     n_hinges, n_models = margins.shape
     n_columns = n_models + n_hinges
-    loss = np.append(np.broadcast_to(linear, n_models), weight)
+    loss = np.append(np.zeros(n_models), weight)
     rows = SparseRows.of(np.column_stack([margins, np.ones(n_hinges)]))
     rows.columns[rows.starts[1:] - 1] += np.arange(n_hinges)  # each hinge has its own
-    rows = replace(rows, n_columns=n_columns)  # of which there may be none
     return LinearProgram(
         cost=np.zeros(n_columns),
         matrix=rows.above(SparseRows.of(loss[None, :])),
-        row_lower=np.append(np.broadcast_to(at, n_hinges), -np.inf),
+        row_lower=np.append(at, -np.inf),
         row_upper=np.full(n_hinges + 1, np.inf),
         lower=np.concatenate([-box, [-np.inf], np.zeros(n_hinges)]),
         upper=np.concatenate([box, np.full(1 + n_hinges, np.inf)]),

@@ -183,7 +183,7 @@ class LossSearch:
         rows = rows[rows @ u <= threshold + 2.0 * LP_FEASIBILITY]
         if not (len(rows) and deadline.affords(loading_seconds(self._models.problem))):
             return u
-        n_columns = self._models.n_columns
+        n_columns = len(self._models.program.cost)
         program = self._models.program.extended(
             cost=np.append(np.zeros(n_columns), -1.0),
             rows=replace(SparseRows.of(rows), n_columns=n_columns).beside(

@@ -29,6 +29,7 @@ cdef class Models(Simplex):
     cdef bint certainly_infeasible(self)
     @cython.locals(loss=double, rate=double, weight=double, total=double, margin=double, change=double, most=double, last=double)
     cdef bint cut(self)
+    cdef void trace(self, Py_ssize_t c, double last)
     cdef void add_objective_cut(self, double at_most)
     cdef void drop_objective_cut(self)
     @cython.locals(found=Py_ssize_t, most=double, slack=double)

@@ -241,7 +241,11 @@ class Models(Simplex):
         self.low[self.first_cut + c] = self.cut_weight[c] - self.limit / self.unit
         self.high[self.first_cut + c] = self.widest_high[self.first_cut + c] / self.unit
         self.write_row(self.n_val + c)
+        self.trace(c, last)
         return True
+
+    def trace(self, c: int, last: float) -> None:
+        """Take note that cut `c` counts the hinges active so far on the way to `margin`."""
 
     def add_objective_cut(self, at_most: float) -> None:
         """Keep only models with ``normal·u ≤ at_most``, in the row kept for that."""

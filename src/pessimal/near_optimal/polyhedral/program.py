@@ -45,31 +45,48 @@ def near_optimal_programs(
     Both have room for cuts; the second, of which only linear functions of u are asked, for more of
     them and for an objective cut.
     """
-    q = val_rows.shape[1]
-    low, high = intercept_range(problem, problem.upper, budget.limit(1.0))
-    b_limit = max(-low, high)
-    val_reach = np.abs(val_rows[:, :-1]) @ problem.upper + b_limit
-    train_reach = float(problem.train_weight @ np.abs(problem.X_train) @ problem.upper) + b_limit
+    q, limit = val_rows.shape[1], budget.limit(1.0)
     train = merged(margin_rows(problem.X_train, problem.y_train), problem.train_weight)[:2]
+    objective_reach = float(_reach(problem, limit, val_rows).max())
 
-    def program(rows: Matrix, reach: Vector, n_cuts: int) -> Models:
-        local_reach = np.append(np.full(n_cuts, train_reach), val_reach.max())
-        size = q + len(rows) + len(local_reach)
-        kinked = KinkedProgram(
-            A=np.vstack([rows, np.zeros((len(local_reach), q))]),
-            low=np.concatenate([-problem.upper, [low], -reach, -local_reach]),
-            high=np.concatenate([problem.upper, [high], reach, local_reach]),
-            slope_left=np.zeros(size),
-            slope_right=np.zeros(size),
-            kink=np.zeros(size),
-            n_local=len(local_reach),
-        )
-        return Models(kinked, *train, watch)
+    def program(rows: Matrix, n_cuts: int) -> Models:
+        return Models(models_program(problem, limit, rows, n_cuts, objective_reach), *train, watch)
 
     return (
-        program(val_rows, val_reach, q + spare_cuts),
-        program(val_rows[:0], val_reach[:0], q + max(spare_cuts, MORE_CUTS)),
+        program(val_rows, q + spare_cuts),
+        program(val_rows[:0], q + max(spare_cuts, MORE_CUTS)),
     )
+
+
+def models_program(
+    problem: TuningProblem, limit: float, rows: Matrix, n_cuts: int, objective_reach: float = 0.0
+) -> KinkedProgram:
+    """Write the program of the models that train within `limit`, with rows, room for cuts and one.
+
+    That one is an objective, which no model has larger than its reach.
+    """
+    low, high = intercept_range(problem, problem.upper, limit)
+    train_rows = margin_rows(problem.X_train, problem.y_train)
+    cut_reach = float(problem.train_weight @ _reach(problem, limit, train_rows))
+    reach = np.concatenate(
+        [_reach(problem, limit, rows), np.full(n_cuts, cut_reach), [objective_reach]]
+    )
+    size = rows.shape[1] + len(reach)
+    return KinkedProgram(
+        A=np.vstack([rows, np.zeros((n_cuts + 1, rows.shape[1]))]),
+        low=np.concatenate([-problem.upper, [low], -reach]),
+        high=np.concatenate([problem.upper, [high], reach]),
+        slope_left=np.zeros(size),
+        slope_right=np.zeros(size),
+        kink=np.zeros(size),
+        n_local=n_cuts + 1,
+    )
+
+
+def _reach(problem: TuningProblem, limit: float, rows: Matrix) -> Vector:
+    """Bound ``|rows·u|`` over all boxes, for models that train within a limit."""
+    low, high = intercept_range(problem, problem.upper, limit)
+    return np.abs(rows[:, :-1]) @ problem.upper + max(-low, high)
 
 
 def merged(rows: Matrix, weight: Vector) -> tuple[Matrix, Vector, NDArray[np.intp]]:

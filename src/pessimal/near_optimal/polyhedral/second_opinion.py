@@ -1,30 +1,31 @@
-"""The largest hinge loss over the near-optimal set Ψ, bounded by HiGHS: a second opinion.
+"""The largest hinge loss over the near-optimal set Ψ, bounded again: a second opinion.
 
 Like the search it checks, this is branch and bound on the validation points, with chords in place
-of hinges (see `tree`), but it is written apart: its linear programs have a variable for each hinge
-of T and no cuts, HiGHS solves them, and every bound follows from multipliers alone.
+of hinges (see `tree`), but it is written apart. The simplex method of the search only proposes
+multipliers: every bound follows from them and the data (see `part`).
 
 It knows what was claimed, so only models with a larger loss are left to be excluded. In every node
 that stays open the ranges of the margins are found again among these, by two linear programs a
 point: few nodes are needed, a hundred where splitting alone takes hundreds of thousands.
-
-Over a node most training hinges stay on one side of their breakpoints, so its program has the
-others alone (`BoxModels.relaxed`). It may hold too many models, never too few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.limits import Deadline
 from pessimal.losses import HINGE
-from pessimal.near_optimal.polyhedral.linear_program import BoxModels, row_ranges
-from pessimal.near_optimal.polyhedral.program import trains_within
-from pessimal.problem import Mask, Matrix, Vector, margin_rows
+from pessimal.lp.watch import Watch
+from pessimal.near_optimal.polyhedral.part import NearOptimal, Part, WarmPrograms
+from pessimal.near_optimal.polyhedral.program import coarse_ranges
+from pessimal.near_optimal.polyhedral.stopping import stopping
+from pessimal.problem import Matrix, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE
+from pessimal.units import equilibrate
 
 ENOUGH_SHRUNK = 0.8
 """Ranges are found again while chords lose this share of their excess over hinges, or more."""
@@ -32,38 +33,36 @@ ENOUGH_SHRUNK = 0.8
 REACHED = 0.05
 """A range that models reach to within this share of its width has nothing to lose."""
 
-
 POINTS_PER_CUT = 10
 """After so many ranges the models sought are those whose loss by the narrower chords is larger."""
 
-ENOUGH_MODELS = 30
-"""Known in a part of a node, to tell on which side of its breakpoint a training hinge stays."""
+FEW_ROUNDS = 4
+"""Of cuts for a range, which need not be exact."""
+
+MANY_ROUNDS = 200
+"""The same for a bound on the loss."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A part of Ψ, by ranges of the margins, ``rows·u ≤ at_most``, and a bound on the loss in it.
+    """A part of Ψ, ranges of the margins in it, and a bound on the loss.
 
-    The ranges need not hold for models that lose no more than was claimed. Some `members`, of this
-    part or of a larger one, are known.
+    The ranges need not hold for models that lose no more than was claimed.
     """
 
+    part: Part
     low: Vector
     high: Vector
-    rows: Matrix
-    at_most: Vector
     bound: float
-    members: Matrix
 
-    def split(self, k: int, row: Vector) -> Iterator[_Node]:
-        """Yield the parts with the margin of point `k` below and above 1."""
-        for sign in (1.0, -1.0):
-            low, high = self.low.copy(), self.high.copy()
-            (high if sign > 0.0 else low)[k] = 1.0
-            rows, at_most = np.vstack([self.rows, sign * row]), np.append(self.at_most, sign)
-            inside = self.members[sign * (self.members @ row) <= sign]
-            members = inside if len(inside) >= ENOUGH_MODELS else self.members
-            yield _Node(low, high, rows, at_most, self.bound, members)
+    def split(self, k: int, row: Vector) -> list[_Node]:
+        """Return the nodes with the margin of point `k` below and above 1."""
+        below, above = self.high.copy(), self.low.copy()
+        below[k] = above[k] = 1.0
+        return [
+            replace(self, part=self.part.cut(row, 1.0), high=below),
+            replace(self, part=self.part.cut(-row, -1.0), low=above),
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,118 +82,109 @@ class _Chords:
         excess = np.where(free, weight * (1.0 - low) * (high - 1.0) / width, 0.0)
         return cls(slope, float(slope @ np.where(free, high, 1.0)), excess)
 
-    @property
-    def free(self) -> Mask:
-        """Points whose margin may lie on both sides of 1."""
-        return self.excess > 0.0
 
-
-def largest_hinge(models: BoxModels, known: float, deadline: Deadline) -> float:
+def largest_hinge(
+    problem: TuningProblem,
+    box: Vector,
+    limit: float,
+    inner: Vector,
+    known: float,
+    deadline: Deadline,
+) -> float:
     """Bound the mean hinge loss on V over Ψ, of which a model loses `known`.
 
-    As far as there is time: what is left open has the bound it had.
+    As far as there is time: what is left open has the bound it had. Ψ has the models of a box that
+    train within a limit, one of which is `inner`.
     """
-    problem = models.problem
-    rows, weight = margin_rows(problem.X_val, problem.y_val), problem.val_weight
-    low, high, ends = row_ranges(models, rows, deadline)
-    everything = _Node(low, high, rows[:0], np.zeros(0), float(weight @ HINGE.value(low)), ends)
-    nodes, largest = [everything], known
-    while nodes:
-        node = nodes.pop()
-        if node.bound > largest:
-            children, bound = _examined(models, node, rows, weight, known, deadline)
-            nodes += children
-            largest = largest if children else max(largest, bound)
-    return largest
+    balanced, factor = equilibrate(problem)
+    watch = Watch()
+    whole = NearOptimal(balanced, factor * box, limit)
+    programs = WarmPrograms(balanced, whole, np.append(factor, 1.0) * inner, watch)
+    with stopping(watch, deadline) as stops:
+        return _Opinion(balanced, whole, programs, known, stops).largest()
 
 
-def _examined(
-    models: BoxModels,
-    node: _Node,
-    rows: Matrix,
-    weight: Vector,
-    known: float,
-    deadline: Deadline,
-) -> tuple[list[_Node], float]:
-    """Bound the loss in a node; if that leaves models to be excluded, return its parts."""
-    if deadline.over:
-        return [], node.bound
+class _Opinion:
+    """Branch and bound on the validation points."""
 
-    def in_few_rows(members: Matrix) -> BoxModels:
-        return models.relaxed(members).restricted(node.rows, node.at_most)
+    def __init__(
+        self,
+        problem: TuningProblem,
+        whole: NearOptimal,
+        programs: WarmPrograms,
+        known: float,
+        stops: Callable[[], bool],
+    ) -> None:
+        self.rows = margin_rows(problem.X_val, problem.y_val)
+        self.weight = problem.val_weight
+        self.low, self.high = coarse_ranges(problem, whole.box, whole.limit, self.rows)
+        self.whole = Part(whole, self.rows[:0], np.zeros(0))
+        self.programs, self.known, self.stops = programs, known, stops
 
-    members = met = node.members
-    part = in_few_rows(members)
-    low, high, bound, last = node.low.copy(), node.high.copy(), node.bound, np.inf
-    while True:
-        chords = _Chords.over(low, high, weight)
-        u, least = part.least(chords.slope @ rows, deadline=deadline)
-        fewer = part.n_columns < models.n_columns
-        if u is None:
-            if part.empty():
-                return [], known
-            if not fewer:
-                return [], bound
-            # A set that is all but a point may vanish by rounding: let every hinge count.
-            part = models.restricted(node.rows, node.at_most)
-            continue
-        bound = min(bound, chords.constant - least)
-        if bound <= known + 0.5 * CERTIFICATE or deadline.over:
-            return [], bound
-        if fewer and not trains_within(models.problem, u, models.training_limit):
-            # Not in Ψ: let those hinges count, too, that it has on another side than the members.
-            members = np.vstack([members, u])
-            n_before, part = part.n_columns, in_few_rows(members)
-            if part.n_columns > n_before:
-                continue
-        if not chords.free.any():
-            return [], bound
-        if chords.excess.sum() > ENOUGH_SHRUNK * last:
-            break
-        last = chords.excess.sum()
-        tightened = _tighten(part, rows, weight, known, low, high, u, deadline)
-        if tightened is None:
-            return [], known
-        met = tightened
-    margins = rows @ u
-    above = chords.slope * (np.where(chords.free, high, 1.0) - margins)
-    k = int(np.argmax(np.where(chords.free, above - weight * HINGE.value(margins), -np.inf)))
-    narrowed = _Node(low, high, node.rows, node.at_most, bound, met)
-    return list(narrowed.split(k, rows[k])), bound
+    def largest(self) -> float:
+        """Bound the loss of all models."""
+        self._tighten(self.whole, np.arange(len(self.rows)), self.low, self.high, _Met(self.rows))
+        bound = float(self.weight @ HINGE.value(self.low))
+        nodes, largest = [_Node(self.whole, self.low, self.high, bound)], self.known
+        while nodes:
+            node = nodes.pop()
+            if node.bound > largest:
+                children, bound = self._examined(node)
+                nodes += children
+                largest = largest if children else max(largest, bound)
+        return largest
 
+    def _examined(self, node: _Node) -> tuple[list[_Node], float]:
+        """Bound the loss in a node; if that leaves models to be excluded, return its parts."""
+        low, high, bound = node.low.copy(), node.high.copy(), node.bound
+        met, loose, last = _Met(self.rows), np.zeros(0, np.intp), np.inf
+        while not self.stops():
+            chords = _Chords.over(low, high, self.weight)
+            slope, excess = chords.slope @ self.rows, float(chords.excess.sum())
+            u, least = self.programs.least(node.part, slope, -1, MANY_ROUNDS)
+            bound = min(bound, chords.constant - least)
+            if bound <= self.known + 0.5 * CERTIFICATE or excess == 0.0:
+                break
+            if len(loose) == 0:
+                if excess > ENOUGH_SHRUNK * last:
+                    narrowed, k = _Node(node.part, low, high, bound), int(chords.excess.argmax())
+                    return narrowed.split(k, self.rows[k]), bound
+                loose = np.argsort(-chords.excess, kind="stable")[: np.count_nonzero(chords.excess)]
+                met, last = _Met(self.rows), excess
+            met.add(u)
+            worse = node.part.cut(slope, chords.constant - self.known)
+            if not self._tighten(worse, loose[:POINTS_PER_CUT], low, high, met):
+                return [], self.known
+            loose = loose[POINTS_PER_CUT:]
+        return [], bound
 
-def _tighten(
-    part: BoxModels,
-    rows: Matrix,
-    weight: Vector,
-    known: float,
-    low: Vector,
-    high: Vector,
-    u: Vector,
-    deadline: Deadline,
-) -> Matrix | None:
-    """Find the ranges of free points again, in place, among models that lose more than is known.
-
-    Those that matter most come first. Returns the models that were met; None if there is none.
-    """
-    met = [u]
-    least, most = rows @ u, rows @ u
-    excess = _Chords.over(low, high, weight).excess
-    order = np.argsort(-excess, kind="stable")[: np.count_nonzero(excess)]
-    for at in range(0, len(order), POINTS_PER_CUT):
-        chords = _Chords.over(low, high, weight)
-        slope = (chords.slope @ rows)[None, :]
-        models = part.restricted(slope, np.array([chords.constant - known]))
-        for k in order[at : at + POINTS_PER_CUT]:
-            for sign, end, reached in ((1.0, low, least), (-1.0, high, most)):
-                if sign * (reached[k] - end[k]) <= REACHED * (high[k] - low[k]) or deadline.over:
+    def _tighten(
+        self, part: Part, points: NDArray[np.intp], low: Vector, high: Vector, met: _Met
+    ) -> bool:
+        """Find ranges of margins over a part, in place; return whether a model may be in it."""
+        for k in points:
+            for side, end, reached in ((0, low, met.least), (1, high, met.most)):
+                sign = 1.0 - 2.0 * side
+                if sign * (reached[k] - end[k]) <= REACHED * (high[k] - low[k]) or self.stops():
                     continue
-                at_end, bound = models.least(sign * rows[k], deadline=deadline)
-                end[k] = sign * max(sign * end[k], bound)
-                if at_end is not None:
-                    met.append(at_end)
-                    np.minimum(least, rows @ at_end, out=least)
-                    np.maximum(most, rows @ at_end, out=most)
+                u, least = self.programs.least(part, sign * self.rows[k], 2 * k + side, FEW_ROUNDS)
+                end[k] = sign * max(sign * end[k], least)
+                met.add(u)
             if low[k] > high[k]:
-                return None
-    return np.array(met)
+                return False
+        return True
+
+
+class _Met:
+    """The least and the largest margins of the models that were met."""
+
+    def __init__(self, rows: Matrix) -> None:
+        self._rows = rows
+        self.least, self.most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
+
+    def add(self, u: Vector | None) -> None:
+        """Take note of a model, if there is one."""
+        if u is not None:
+            margins = self._rows @ u
+            np.minimum(self.least, margins, out=self.least)
+            np.maximum(self.most, margins, out=self.most)
