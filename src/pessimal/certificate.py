@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pessimal.limits import NEVER, Deadline
+from pessimal.near_optimal.polyhedral.exclusion import largest_hinge
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, Trained
 from pessimal.near_optimal.polyhedral.program import pulled_back
-from pessimal.near_optimal.polyhedral.second_opinion import largest_hinge
 from pessimal.problem import Budget, Mask, TuningProblem, Vector, margin_rows
 from pessimal.tolerances import CERTIFICATE, LP_FEASIBILITY
 
@@ -126,7 +126,7 @@ def certify_worst_case(
     unknown = (limit - problem.training_limit(budget, _least(trained))) / unit
     loss = problem.val_loss(w, b)
     inside = np.append(np.clip(trained.w, -box, box), trained.b)
-    excess = largest_hinge(problem, box, limit, inside, loss, deadline) - loss
+    excess = largest_hinge(problem, box, limit, inside, lambda _: loss, deadline) - loss
     inner = max(0.0, excess, unknown), violation
     return _certificate(problem, box, w, b, claimed_objective, inner, started)
 

@@ -80,12 +80,14 @@ def models_like(
     named = hasattr(estimator, "feature_names_in_")
     X_train, X_val = (X if named or issparse(X) else np.asarray(X) for X in rows[::2])
     data = X_train, y_train, X_val, y_val
+    why: tuple[str, ...] = ()
     if not classes and SmoothSet.accepts(estimator):
         try:
             return _linear_regression(estimator, data, names, budget)
-        except (InvalidInputError, SolverError):
-            pass  # such as coefficients that must be positive: found by refits, then
-    return _refits(estimator, data, names, budget, deadline, fit_seconds)
+        except (InvalidInputError, SolverError) as refusal:
+            why = (f"Models of {name} are found, none is proved to be the worst: {refusal}.",)
+    refits = _refits(estimator, data, names, budget, deadline, fit_seconds)
+    return replace(refits, notes=(*why, *refits.notes))
 
 
 def _is_linear_classifier(estimator: Any) -> bool:

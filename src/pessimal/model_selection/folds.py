@@ -105,6 +105,12 @@ class Worst:
         """Take for unknown what is not known on all folds."""
         self.found[candidate] = self.bound[candidate] = np.nan
 
+    @property
+    def of_two_kinds(self) -> bool:
+        """Whether some candidates have bounds and others have not."""
+        bounded = self.proves.all(axis=1)[np.isfinite(self.found).all(axis=1)]
+        return bool(bounded.any() and not bounded.all())
+
     def scores(self) -> Vector:
         """Return by what candidates are compared: mean bounds, or what was found without."""
         bounded = self.proves.all(axis=1)

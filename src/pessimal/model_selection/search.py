@@ -268,6 +268,13 @@ class PessimisticSearchCV(RangePredictor, BaseSearchCV):  # type: ignore[misc]
                 "criterion='found', or a smaller epsilon",
                 stacklevel=2,
             )
+        if self.criterion == "worst" and worst.of_two_kinds:
+            warnings.warn(
+                "the worst scores of some candidates are proved, those of others only found, which "
+                "flatters them; pass criterion='found' to compare all by what was found, or search "
+                "the others apart",
+                stacklevel=2,
+            )
         results = self._format_results(search.candidates, self.n_splits_, out) | worst.columns()
         self.score_bound_ = above
         if self.refit or not self.multimetric_:

@@ -180,6 +180,12 @@ class WorstCases:
         """By how much a loss must exceed another to count as larger."""
         return self._tree.least_gain
 
+    @property
+    def open(self) -> bool:
+        """Whether a larger loss than that of the worst model so far has not been excluded."""
+        known = self.known()
+        return known.upper_bound > known.value + self.gain
+
     def prove(self, bound: float) -> None:
         """Take note that no model of Ψ has a larger loss than `bound`."""
         self._proved = min(self._proved, bound)

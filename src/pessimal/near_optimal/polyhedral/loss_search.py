@@ -1,24 +1,28 @@
 """The largest loss over the near-optimal models of a box, in the time there is.
 
-With all the time there is, the branch and bound on points (`cases`) finds what it needs by itself.
+With all the time there is, the branch and bound on points (`cases`) finds what it needs by itself;
+what it has not proved after some nodes is excluded.
 A limited time is shared: first come the ranges of the margins and ascents from the models at their
-ends, then branching on points, then on directions (`directions`), whose bound is better where many
-points may be on both sides of the breakpoint, then points again.
+ends, then branching on points; of the hinge loss all that lose more than the worst model found are
+excluded (`exclusion`); then comes branching on directions (`directions`), whose bound is better
+where many points may be on both sides of the breakpoint, then points again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from pessimal.limits import Deadline
-from pessimal.losses import HINGE, Loss, OneBreakpoint, ZeroOne
+from pessimal.losses import HINGE, Hinge, Loss, OneBreakpoint, ZeroOne
 from pessimal.lp.highs import WarmProgram
 from pessimal.lp.sparse_rows import SparseRows
 from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.cells import Cells, Coordinates
+from pessimal.near_optimal.polyhedral.exclusion import largest_hinge
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels, loading_seconds
 from pessimal.near_optimal.polyhedral.program import pulled_back
 from pessimal.near_optimal.polyhedral.ranges import ScoreRanges
@@ -42,6 +46,12 @@ ASCENT_SHARE = 0.2
 
 ROOT_SHARE = 0.5
 """Of the time left, for the root of the tree on points: no search goes without its bound."""
+
+EXCLUSION_SHARE = 0.4
+"""Of the rest, for excluding all that lose more: of a hundred points it seldom takes longer."""
+
+FIRST_NODES = 1000
+"""Nodes of the tree on points before that begins, with all the time there is."""
 
 MOMENTS_SHARE, MOMENTS_SHARE_OF_MANY = 0.6, 0.9
 """Of the rest, for branching on directions before points are returned to: of many that proves
@@ -111,9 +121,37 @@ class LossSearch:
             cases.solve_root(first, deadline.share(ROOT_SHARE))
             if not many:
                 cases.run(first)
+            self._exclude(cases, problem, loss, deadline.share(EXCLUSION_SHARE))
             rest = deadline.share(MOMENTS_SHARE_OF_MANY if many else MOMENTS_SHARE)
             self._bound_along_directions(cases, problem, loss, rest)
-        cases.run(deadline, node_limit)
+        elif node_limit is None:
+            cases.run(deadline, FIRST_NODES)
+            self._exclude(cases, problem, loss, deadline)
+        if cases.open:
+            cases.run(deadline, node_limit)
+
+    def _exclude(
+        self, cases: WorstCases, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
+    ) -> None:
+        """Exclude models that lose more than the worst one found."""
+        if not isinstance(loss, Hinge) or deadline.over or not cases.open:
+            return
+        best = self._best(cases, problem, deadline)
+        cases.prove(largest_hinge(problem, self._box, self._limit, self._inner, best, deadline))
+
+    def _best(
+        self, cases: WorstCases, problem: TuningProblem, deadline: Deadline
+    ) -> Callable[[Vector | None], float]:
+        """Return what tells the largest loss found, given a model after looking around it."""
+
+        def best(u: Vector | None) -> float:
+            if u is not None:
+                u = np.append(np.clip(u[:-1], -self._box, self._box), u[-1])
+                u = pulled_back(problem, u, self._inner, self._limit)
+                cases.ascend_from(u[None, :], deadline)
+            return cases.known().value
+
+        return best
 
     def _bound_along_directions(
         self, cases: WorstCases, problem: TuningProblem, loss: OneBreakpoint, deadline: Deadline
@@ -123,17 +161,8 @@ class LossSearch:
             DirectionSearch,
         )
 
-        found = cases.known()
-        if deadline.over or found.upper_bound <= found.value + cases.gain:
+        if deadline.over or not cases.open:
             return
-
-        def best(u: Vector | None) -> float:
-            if u is not None:
-                u = np.append(np.clip(u[:-1], -self._box, self._box), u[-1])
-                u = pulled_back(problem, u, self._inner, self._limit)
-                cases.ascend_from(u[None, :], deadline)
-            return cases.known().value
-
         self._ranges.find_loosely(self._models.problem.X_train, deadline.share(TRAINING_SHARE))
         if self._cells is None:
             coordinates = Coordinates.of(self._members(), self._ranges, deadline)
@@ -141,6 +170,7 @@ class LossSearch:
                 return
             self._cells = Cells(coordinates, self._ranges)
         search = DirectionSearch(problem, self._box, self._limit, loss, self._cells)
+        best = self._best(cases, problem, deadline)
         cases.prove(search.bound(best, cases.gain, deadline))
 
     def _margin_ranges(

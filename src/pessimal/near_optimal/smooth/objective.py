@@ -256,6 +256,7 @@ def solve(matrix: Matrix, right: Vector) -> Vector:
 def flat() -> SolverError:
     """Return what is said of an objective whose optimum is no single model."""
     return SolverError(
-        "the training objective is flat in some direction: columns depend on each other, or tell "
-        "the classes apart, and no squares are penalised; penalise them, or leave a column out"
+        "the training objective is flat in some direction: columns of X depend on each other, or "
+        "tell the classes apart, and estimator penalises no squares; pass one that does, such as "
+        "Ridge or ElasticNet with an l1_ratio below 1, or leave a column out"
     )

@@ -1,18 +1,20 @@
-"""The largest hinge loss over the near-optimal set Ψ, bounded again: a second opinion.
+"""The largest hinge loss over the near-optimal set Ψ, by excluding all that lose more than a model.
 
-Like the search it checks, this is branch and bound on the validation points, with chords in place
-of hinges (see `tree`), but it is written apart. The simplex method of the search only proposes
-multipliers: every bound follows from them and the data (see `part`).
+Branch and bound on the validation points, with chords in place of hinges (see `tree`). Only models
+with a larger loss than one that is known are left to be excluded. In every node that stays open the
+ranges of the margins are found again among these, by two linear programs a point: few nodes are
+needed, a hundred where splitting alone takes hundreds of thousands.
 
-It knows what was claimed, so only models with a larger loss are left to be excluded. In every node
-that stays open the ranges of the margins are found again among these, by two linear programs a
-point: few nodes are needed, a hundred where splitting alone takes hundreds of thousands.
+It is what a search on points leaves the rest to, and what a claim is checked by. The simplex method
+only proposes multipliers: every bound follows from them and the data (see `part`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from pessimal.near_optimal.polyhedral.part import NearOptimal, Part, WarmProgram
 from pessimal.near_optimal.polyhedral.program import coarse_ranges
 from pessimal.near_optimal.polyhedral.stopping import stopping
 from pessimal.problem import Matrix, TuningProblem, Vector, margin_rows
-from pessimal.tolerances import CERTIFICATE
+from pessimal.tolerances import CERTIFICATE, CUTOFF
 from pessimal.units import equilibrate
 
 ENOUGH_SHRUNK = 0.8
@@ -88,23 +90,28 @@ def largest_hinge(
     box: Vector,
     limit: float,
     inner: Vector,
-    known: float,
+    best: Callable[[Vector | None], float],
     deadline: Deadline,
 ) -> float:
-    """Bound the mean hinge loss on V over Ψ, of which a model loses `known`.
+    """Bound the mean hinge loss on V over Ψ, of which `best` returns the largest that is known.
 
     As far as there is time: what is left open has the bound it had. Ψ has the models of a box that
-    train within a limit, one of which is `inner`.
+    train within a limit, one of which is `inner`. Given a model that may be a worse one, `best`
+    may look around it.
     """
     balanced, factor = equilibrate(problem)
-    watch = Watch()
+    unit, watch = np.append(factor, 1.0), Watch()
     whole = NearOptimal(balanced, factor * box, limit)
-    programs = WarmPrograms(balanced, whole, np.append(factor, 1.0) * inner, watch)
+    programs = WarmPrograms(balanced, whole, unit * inner, watch)
+
+    def known(u: Vector | None) -> float:
+        return best(None if u is None else u / unit)
+
     with stopping(watch, deadline) as stops:
-        return _Opinion(balanced, whole, programs, known, stops).largest()
+        return _Exclusion(balanced, whole, programs, known, stops).largest()
 
 
-class _Opinion:
+class _Exclusion:
     """Branch and bound on the validation points."""
 
     def __init__(
@@ -112,27 +119,28 @@ class _Opinion:
         problem: TuningProblem,
         whole: NearOptimal,
         programs: WarmPrograms,
-        known: float,
+        best: Callable[[Vector | None], float],
         stops: Callable[[], bool],
     ) -> None:
         self.rows = margin_rows(problem.X_val, problem.y_val)
         self.weight = problem.val_weight
         self.low, self.high = coarse_ranges(problem, whole.box, whole.limit, self.rows)
         self.whole = Part(whole, self.rows[:0], np.zeros(0))
-        self.programs, self.known, self.stops = programs, known, stops
+        self.programs, self.best, self.stops = programs, best, stops
+        self.known = best(None)
 
     def largest(self) -> float:
         """Bound the loss of all models."""
         self._tighten(self.whole, np.arange(len(self.rows)), self.low, self.high, _Met(self.rows))
-        bound = float(self.weight @ HINGE.value(self.low))
-        nodes, largest = [_Node(self.whole, self.low, self.high, bound)], self.known
-        while nodes:
-            node = nodes.pop()
-            if node.bound > largest:
-                children, bound = self._examined(node)
-                nodes += children
-                largest = largest if children else max(largest, bound)
-        return largest
+        bound, order = float(self.weight @ HINGE.value(self.low)), count()
+        root = _Node(self.whole, self.low, self.high, bound)
+        nodes, closed = [(-bound, next(order), root)], -np.inf
+        while nodes and -nodes[0][0] > max(self.known, closed) and not self.stops():
+            children, bound = self._examined(heappop(nodes)[2])
+            for child in children:
+                heappush(nodes, (-bound, next(order), child))
+            closed = closed if children else max(closed, bound)
+        return max(self.known, closed, -nodes[0][0] if nodes else -np.inf)
 
     def _examined(self, node: _Node) -> tuple[list[_Node], float]:
         """Bound the loss in a node; if that leaves models to be excluded, return its parts."""
@@ -142,6 +150,7 @@ class _Opinion:
             chords = _Chords.over(low, high, self.weight)
             slope, excess = chords.slope @ self.rows, float(chords.excess.sum())
             u, least = self.programs.least(node.part, slope, -1, MANY_ROUNDS)
+            self._look_at(u)
             bound = min(bound, chords.constant - least)
             if bound <= self.known + 0.5 * CERTIFICATE or excess == 0.0:
                 break
@@ -157,6 +166,11 @@ class _Opinion:
                 return [], self.known
             loose = loose[POINTS_PER_CUT:]
         return [], bound
+
+    def _look_at(self, u: Vector | None) -> None:
+        """Take note of a model if it is worse than the one known."""
+        if u is not None and self.weight @ HINGE.value(self.rows @ u) > self.known + CUTOFF:
+            self.known = max(self.known, self.best(u))
 
     def _tighten(
         self, part: Part, points: NDArray[np.intp], low: Vector, high: Vector, met: _Met

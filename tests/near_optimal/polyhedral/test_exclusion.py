@@ -13,8 +13,8 @@ from clocks import LeapingClock
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.codes import INFEASIBLE
 from pessimal.near_optimal.polyhedral import mixed_integer, part
+from pessimal.near_optimal.polyhedral.exclusion import largest_hinge
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
-from pessimal.near_optimal.polyhedral.second_opinion import largest_hinge
 from pessimal.near_optimal.polyhedral.traced_models import TracedModels
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.tolerances import CERTIFICATE
@@ -31,7 +31,9 @@ class Claim(NamedTuple):
 
     def checked(self, known: float, deadline: Deadline = NEVER) -> float:
         """Bound the loss of all models, of which one is said to lose `known`."""
-        return largest_hinge(self.problem, self.box, self.limit, self.inner, known, deadline)
+        return largest_hinge(
+            self.problem, self.box, self.limit, self.inner, lambda _: known, deadline
+        )
 
 
 def claim(problem: TuningProblem, budget: Budget) -> Claim:
