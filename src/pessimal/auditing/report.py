@@ -167,7 +167,7 @@ class AuditReport:
         near-optimal model gets right, and the bound below which none is; NaN where there are no
         such points, or more than two classes.
     constant : ConstantModel or None
-        The best model that says the same of every point.
+        The model that trains best of those that say the same of every point.
     given : GivenModel or None
         A model that was brought along.
     notes : tuple of str
