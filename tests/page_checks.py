@@ -177,8 +177,9 @@ def guarantee(audited: Audited) -> None:
     page.read(
         rf"to say {'yes' if says else 'no'} of every point, the most frequent class in training, "
         "is wrong on "
-        rf"{np.mean(models.labels != 2 * says - 1):.1%} of these points; the best constant score "
-        rf"has a mean {loss} loss of {constant_loss(audited):.4f} on these points",
+        rf"{np.mean(models.labels != 2 * says - 1):.1%} of these points; the constant "
+        rf"score that trains best has a mean {loss} loss of {constant_loss(audited):.4f} on these "
+        "points",
         below,
     )
     told = {

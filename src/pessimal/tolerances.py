@@ -51,6 +51,9 @@ BUDGET = 1e-8
 SLACK_OF_BOUNDS = 1e-8
 """What the slack of a budget adds to a bound on losses of ordinary size, and no more."""
 
+LARGEST_ENTRY = 1e100
+"""Squares and products of larger entries overflow, and no unit makes numbers so large."""
+
 WEIGHT_SPREAD = 1e7
 """Largest ratio of training weights at which the search, or true pessimism, can prove anything."""
 

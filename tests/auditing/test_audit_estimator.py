@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from pessimal.auditing import audit
 from pessimal.auditing import audit_estimator as audit_estimator_by
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Budget, TuningProblem
@@ -40,6 +41,18 @@ def as_problem(*parts: Any) -> TuningProblem:
     X_train, y_train, X_val, y_val = parts
     to_sign = [np.where(y == "yes", 1.0, -1.0) for y in (y_train, y_val)]
     return TuningProblem(X_train, to_sign[0], X_val, to_sign[1], upper=1e3)
+
+
+def test_numbers_whose_squares_overflow_are_refused_by_column() -> None:
+    X, y, X_val, y_val = data(0)
+    X, far = (pd.DataFrame(rows, columns=["a", "b", "c"]) for rows in (X, X_val))
+    far.loc[2, "b"] = -1e300
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    for training in ("own", "hinge box"):
+        with pytest.raises(InvalidInputError, match=r"X_val holds .*column 'b'.*1e\+100.*unit"):
+            audit_estimator_by(model, X, y, far, y_val, training=training)
+    with pytest.raises(InvalidInputError, match=r"X_train holds 1e\+300 .*column 'b'"):
+        audit(far, y_val, X, y, np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def one_clear_line(ended: Ended) -> bool:
         and ended.out == ""
         and len(lines) == 1
         and lines[0].startswith("Error: ")
-        and "Traceback" not in ended.err
+        and not any(leak in ended.err for leak in ("Traceback", "Value error"))
     )
 
 

@@ -27,6 +27,11 @@ def test_help_has_an_example_and_names_every_option(command: tuple[str, ...]) ->
         assert all(name in ended.out for name in COMMANDS)
 
 
+def test_the_help_of_audit_says_what_delta_needs() -> None:
+    _, told = " ".join(run_command("audit", "--help").out.split()).split("--delta")
+    assert "With --box: see epsilon." in told.split("--coef")[0]
+
+
 def test_the_version_is_the_packages() -> None:
     assert run_command("--version").out == f"pessimal {pessimal.__version__}\n"
 

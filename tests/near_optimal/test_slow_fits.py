@@ -11,9 +11,11 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
 from pessimal import Budget, PessimisticSearchCV, audit_estimator
 from pessimal.limits import Deadline
+from pessimal.near_optimal.retrained import refitting
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
 
 SECONDS = 10.0
@@ -164,3 +166,29 @@ def test_columns_of_few_values_have_no_bins_to_look_for(boosting: Any) -> None:
     few = np.round(MANY[:, :2])
     members = RetrainedSet(boosting(max_iter=2), few, MANY_Y, Budget(0.5), deadline=Deadline(0.0))
     assert members.refit_seconds() < BIN_SECONDS
+
+
+class Threaded(HistGradientBoostingClassifier):  # type: ignore[misc]
+    """Notes with how many threads it is trained."""
+
+    threads: ClassVar[list[int]] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        type(self).threads += [
+            int(library["num_threads"])
+            for library in threadpool_info()
+            if library["user_api"] == "openmp"
+        ]
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("small", "threads"), [(600, {1}), (599, {2})])
+def test_small_refits_of_boosting_take_one_thread(
+    small: int, threads: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refitting, "SMALL", small)
+    monkeypatch.setattr(Threaded, "threads", [])
+    X, y = make_classification(200, 3, n_informative=2, n_redundant=0, random_state=0)
+    with threadpool_limits(2, user_api="openmp"):
+        refitting.Refitting.of(Threaded(max_iter=2), X, y).fit()
+    assert set(Threaded.threads) == threads

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from html import unescape
 
 import numpy as np
+import pandas as pd
 from scipy.stats import beta
 from sklearn.linear_model import LogisticRegression
 
 from pessimal import audit_estimator
 from pessimal.report.answer import answer, right
 from pessimal.report.audit_page import notebook
+from pessimal.report.disagreement import disagreement
+from pessimal.report.page import Table
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -120,3 +124,19 @@ def test_where_any_row_may_be_disagreed_on_no_bound_is_shown() -> None:
     report = replace(report, found_low=low, discrepancy=report.best_error)
     shown = answer(report, "the model").groups[0].bars[-1]
     assert (shown.words, shown.bound, shown.more) == ("59 of 60", None, "found; 1 not settled")
+
+
+def test_equal_rows_of_hundreds_of_columns_share_a_line_without_a_warning() -> None:
+    model = LogisticRegression().fit(X, Y)
+    twice = np.repeat([0, 1, 2], 2)
+    rows, labels = pd.DataFrame(X[twice]), Y[twice]
+    report = audit_estimator(model, X, Y, rows, labels, epsilon=3.0, epsilons=(), time_limit=1.0)
+    assert report.ambiguous.all()
+    cells = pd.DataFrame({f"c{k}": twice * k for k in range(130)}, index=rows.index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (section,) = disagreement(report, cells)
+    (table,) = section.parts
+    assert isinstance(table, Table)
+    assert table.frame["rows"].tolist() == ["0, 1", "2, 3", "4, 5"]
+    assert table.frame.columns[-130:].tolist() == cells.columns.tolist()

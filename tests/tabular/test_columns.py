@@ -72,6 +72,12 @@ def test_text_is_refused_unless_asked_to_be_encoded() -> None:
     np.testing.assert_array_equal(encoder.features(frame).to_numpy(), expected)
 
 
+def test_all_columns_that_cannot_be_used_are_named_at_once() -> None:
+    frame = pd.DataFrame({"pet": ["dog", "cat"], "x": [1, 2], "dose": ["1,5", "2"]})
+    with pytest.raises(InvalidInputError, match=r"'pet' holds text .*\. Other columns .*: 'dose'$"):
+        make_column_encoder(frame, "drop", "refuse")
+
+
 def test_numbers_with_a_few_texts_among_them_are_refused_with_the_cell() -> None:
     frame = pd.DataFrame({"dose": ["1.017", "unknown", "2", "3"]}, index=[1, 2, 3, 4])
     expected = (
@@ -226,6 +232,15 @@ def test_what_is_left_out_is_named_by_its_column(cell: str | None, what: str) ->
     assert rows.notes == (f"Rows to tune on with {what}, left out: 3 of 8, most for 'city'.",)
 
 
+def test_numbers_whose_squares_overflow_are_refused_by_column_and_row() -> None:
+    cells = [1.0, -1e300, 2.0, 3.0]
+    table = with_labels(Source("toy", pd.DataFrame({"x": cells, "y": list("abab")})), "y")
+    encoder = make_column_encoder(table.columns, "drop", "refuse")
+    expected = r"column 'x' holds -1e\+300 in row 2, .*larger unit, .*--drop 'x'"
+    with pytest.raises(InvalidInputError, match=expected):
+        complete_rows(table, np.arange(4), encoder, "audit")
+
+
 def test_too_few_rows_of_a_class_are_refused() -> None:
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "kind": ["a", "a", "b"]})
     table = with_labels(Source("t", frame), "kind")
@@ -258,9 +273,10 @@ def test_a_column_that_counts_the_rows_is_used_with_a_warning() -> None:
     assert "--drop 'id'" in note
 
 
-def test_a_decimal_comma_is_named() -> None:
-    frame = pd.DataFrame({"dose": ["1,5", "-0,25", "2"]})
-    with pytest.raises(InvalidInputError, match="'dose' holds numbers with a decimal comma"):
+@pytest.mark.parametrize("commas", [["1,5", "-0,25", "2"], ["1,257.30", "12", "1,000,000"]])
+def test_commas_in_numbers_are_named(commas: list[str]) -> None:
+    frame = pd.DataFrame({"dose": commas})
+    with pytest.raises(InvalidInputError, match=r"'dose' holds .* with commas.*of thousands"):
         make_column_encoder(frame, "drop", "refuse")
 
 

@@ -63,7 +63,9 @@ def test_the_embedded_data_carry_their_classes_in_words(
         ("a,b\n1,2,3\n4,5,6\n", "more cells than its header"),
         ("a,b\n1,2\n3,4,5\n", "cannot be read as CSV"),
         ('a,b\n1,"2\n', "cannot be read as CSV"),
-        (b"a,b\n\xff\xfe,1\n", "cannot be read as CSV in UTF-8"),
+        (b"a,b\n\xff\xfe,1\n", "not in UTF-8; save it as UTF-8"),
+        ("größe,b\n1,2\n".encode("latin-1"), "not in UTF-8; save it as UTF-8"),
+        ("größe,b\n1,2\n".encode("utf-16"), "not in UTF-8; save it as UTF-8"),
         (b"PK\x03\x04\x00\x00", "cannot be read as CSV|has no rows"),
     ],
 )

@@ -1,7 +1,7 @@
-"""The best model that does not look at the features: what any other one has to beat.
+"""The model that trains best without looking at the features: what any other one has to beat.
 
-It says the same of every row: the score of least mean loss on the training labels. Its loss depends
-on how frequent the classes are: on rows of 9 to 1 the mean hinge loss is 0.2, not 1.
+It says the same of every row: the score of least mean loss on the training labels. Its validation
+loss depends on how frequent the classes are: on rows of 9 to 1 the mean hinge loss is 0.2, not 1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ConstantModel:
 def constant_model(
     loss: Loss, y_train: Any, y_val: Any, classes: tuple[Any, ...], names: tuple[Any, ...]
 ) -> ConstantModel:
-    """Find the best constant for training labels, and judge it by validation labels.
+    """Find the constant that trains best, and judge it by validation labels.
 
     Parameters
     ----------

@@ -50,6 +50,8 @@ def audit_model(
         used = audited.members.budget.epsilon
         grid = read_epsilons(audited.epsilons if epsilons is None else epsilons, used)
         report = report_on(audited, grid, clock)
+    weight = getattr(model, "class_weight", None)
+    report = replace(report, balanced=report.box is None and str(weight) == "balanced")
     if given is None:
         return report
     return replace(report, given=_judged(given, given_name, audited))

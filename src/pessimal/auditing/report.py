@@ -167,9 +167,11 @@ class AuditReport:
         near-optimal model gets right, and the bound below which none is; NaN where there are no
         such points, or more than two classes.
     constant : ConstantModel or None
-        The best model that says the same of every point.
+        The model that trains best of those that say the same of every point.
     given : GivenModel or None
         A model that was brought along.
+    balanced : bool
+        Whether both classes weighed the same in training, of the chosen model and of the others.
     notes : tuple of str
         What a reader must know to read the numbers.
 
@@ -215,6 +217,7 @@ class AuditReport:
     worst_specificity: Extreme | None = None
     constant: ConstantModel | None = None
     given: GivenModel | None = None
+    balanced: bool = False
 
     @property
     def n_val(self) -> int:

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from pessimal.errors import InvalidInputError
 from pessimal.labels import Classes, column, listed, signs
-from pessimal.problem import Budget, TuningProblem, Vector, feature_vector
+from pessimal.problem import Budget, Matrix, TuningProblem, Vector, feature_vector
+from pessimal.tolerances import LARGEST_ENTRY
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -70,7 +71,20 @@ def read_study(
         X_train, signs("y_train", y_train, classes), X_val, signs("y_val", y_val, classes)
     )
     names = Names.of(classes, X_train, X_val, y_val)
+    _require_moderate("X_train", problem.X_train, names)
+    _require_moderate("X_val", problem.X_val, names)
     return Study(**vars(names), problem=problem)
+
+
+def _require_moderate(name: str, X: Matrix, names: Names) -> None:
+    """Refuse entries whose squares overflow, by their column."""
+    largest = np.abs(X).max(axis=0)
+    for k in np.flatnonzero(largest > LARGEST_ENTRY):
+        raise InvalidInputError(
+            f"{name} holds {largest[k]:g} in absolute value in column {names.feature_names[k]!r}; "
+            f"entries may not exceed {LARGEST_ENTRY:g}, so give the column in a larger unit, or "
+            "leave it out"
+        )
 
 
 def read_rows(

@@ -154,7 +154,7 @@ def _constant(report: AuditReport) -> str:
         f"most frequent class in training, is wrong on {constant.error:.1%} of these points"
     )
     if not math.isnan(constant.loss):
-        told += f"; the best constant score has {loss}"
+        told += f"; the constant score that trains best has {loss}"
     if report.only_class is not None:
         only = called(report.only_class, report.classes)
         told += f". The chosen model says {only} of every point: it is a constant"

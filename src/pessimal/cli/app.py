@@ -66,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before or after the command itself, where Typer does not look
         code = INTERRUPTED
     except _UsageError as error:
-        complain(error.format_message())  # type: ignore[attr-defined]
+        # Typer puts the words of a library before those of an option that is one of a list.
+        complain(error.format_message().replace(" Value error, ", " "))  # type: ignore[attr-defined]
         return BAD_INPUT
     except (InvalidInputError, MissingExtraError) as error:
         complain(str(error))

@@ -66,7 +66,8 @@ Model: TypeAlias = Literal["logistic", "linear-svc", "ridge", "forest", "boostin
 Delta: TypeAlias = Annotated[
     float,
     tolerance(
-        "See epsilon. Where the training rows can be fitted without loss, only delta counts."
+        "With --box: see epsilon. Where the training rows can be fitted without loss, only delta "
+        "counts."
     ),
 ]
 TimeLimit: TypeAlias = Annotated[

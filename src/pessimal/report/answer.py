@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import binomtest
@@ -17,15 +17,14 @@ from scipy.stats import binomtest
 from pessimal.auditing import AuditReport
 from pessimal.auditing.text import percent, rounded
 from pessimal.labels import both_names, called, spoken
+from pessimal.report import balanced
+from pessimal.report.bars import BY_CHANCE, Bar, Group, Kind
 from pessimal.tolerances import SLACK_OF_BOUNDS
 
 if TYPE_CHECKING:
     from pessimal.workflows import Comparison
 
 TWO = 2
-
-BY_CHANCE = 0.05
-"""Of two models one is called better when luck gives such a difference less often than this."""
 
 RARE = 0.2
 """Share of the rows up to which a class is called rare."""
@@ -35,43 +34,6 @@ FEW = 100
 
 WEAK = 0.5
 """A bound below this share of what was found says more about the proof than about the models."""
-
-Kind: TypeAlias = Literal["model", "worst", "other", "disagree"]
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One bar of the picture.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-        Its length, as a share of the longest.
-    words : str
-        The number it stands for.
-    kind : {"model", "worst", "other", "disagree"}
-        Which colour it has.
-    bound : float or None
-        Where a green line stands: what is proved, as a share of the longest bar.
-    more : str
-        What else there is to say of the number: what is proved of it, where something is.
-    """
-
-    name: str
-    value: float
-    words: str
-    kind: Kind
-    bound: float | None = None
-    more: str = ""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Bars about the same rows, under a title that says which."""
-
-    title: str
-    bars: tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
@@ -109,8 +71,14 @@ def answer(
     """
     if not report.classes:
         return Answer(_advice_on_numbers(report), (_errors(report, model, rows),), meaning(report))
-    group = _rows_right(report, model, rows, beside)
-    do = _advice(report, rows, beside, held_out) + _rare(report)
+    if balanced.by_class(report):
+        drawn = balanced.shares_right(report, model, rows, beside)
+        group = Group(drawn.title, (*drawn.bars, _disagreement(report)))
+        use = _on_disagreement(report, rows) + balanced.average(report, rows)
+        do = balanced.baseline(report, rows, beside) or use
+    else:
+        group = _rows_right(report, model, rows, beside)
+        do = _advice(report, rows, beside, held_out) + _rare(report)
     told = (predicted(report, target), meaning(report), _few_rows(report, model, rows, held_out))
     return Answer(do, (group,), " ".join(filter(None, told)))
 

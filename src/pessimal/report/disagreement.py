@@ -77,9 +77,11 @@ def _listed(report: AuditReport, rows: Any, cells: pd.DataFrame | None) -> pd.Da
 def _merged(frame: pd.DataFrame) -> pd.DataFrame:
     """Let lines that differ in nothing but the number of the row share one."""
     others = [name for name in frame.columns if name != "row"]
-    together = frame.groupby(others, sort=False, dropna=False)["row"].agg(", ".join)
-    lines = together.reset_index()
-    return lines[["row", *others]].rename(columns={"row": "rows"})
+    line = frame.groupby(others, sort=False, dropna=False).ngroup()
+    together = frame["row"].groupby(line).agg(", ".join).rename("rows")
+    # With the index of a group, pandas would insert column by column, and warns of hundreds.
+    first = frame.loc[~line.duplicated(), others].reset_index(drop=True)
+    return pd.concat([together, first], axis=1)
 
 
 def _measured(report: AuditReport) -> str:

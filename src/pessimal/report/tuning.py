@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from pessimal.report.answer import Answer, Bar, Group, answer
+from pessimal.report.answer import Answer, answer
 from pessimal.report.audit_page import audit_sections, computed, named, notebook, notes
+from pessimal.report.bars import Bar, Group
 from pessimal.report.directions import directions
 from pessimal.report.page import Section, Table, write_page
 from pessimal.tolerances import CERTIFICATE
@@ -93,7 +94,8 @@ def comparison(
     text = f"Accuracy on rows that neither model has seen. {more}"
     table = Table(
         "comparison",
-        "Logistic regression, fitted to the same rows, standardised.",
+        "Logistic regression, fitted to the same rows, standardised"
+        f"{', with classes that weigh the same' if compared.balanced else ''}.",
         pd.DataFrame(rows, columns=header),
     )
     return [Section("Beside logistic regression", (text,), (table,))]

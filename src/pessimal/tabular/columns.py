@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from pessimal.errors import InvalidInputError, shortened
+from pessimal.labels import listed
 from pessimal.problem import Matrix
 
 Missing: TypeAlias = Literal["drop", "fill"]
@@ -31,7 +32,7 @@ MOST_CATEGORIES = 20
 MANY_ROWS = 10
 """Fewer rows than this may be in order by chance."""
 
-_DECIMAL_COMMA = r"[-+]?\d*,\d+"
+_WITH_COMMAS = r"[-+]?[\d.]*(,\d+)+(\.\d+)?"
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
 
@@ -88,10 +89,19 @@ class ColumnEncoder:
 def make_column_encoder(frame: pd.DataFrame, missing: Missing, text: Text) -> ColumnEncoder:
     """Decide what to do with every column of the rows to tune on, without the target."""
     columns, notes = [], []
+    refused: dict[str, InvalidInputError] = {}
     for name in frame.columns:
-        column, note = _decide(name, frame[name], missing, text)
+        try:
+            column, note = _decide(name, frame[name], missing, text)
+        except InvalidInputError as error:
+            refused[name] = error
+            continue
         columns += [column] if column else []
         notes += [note] if note else []
+    if refused:
+        first, *others = refused
+        more = f". Other columns that cannot be used as they are: {listed(others, 20)}"
+        raise InvalidInputError(f"{refused[first]}{more if others else ''}")
     texts = [f"{c.name!r} ({len(c.categories)})" for c in columns if c.categories]
     if texts:
         notes.append(f"Text became features of 0 and 1, one per category: {', '.join(texts)}.")
@@ -128,10 +138,10 @@ def _decide(
 def _why_refused(name: str, known: pd.Series, numbers: pd.Series) -> str:
     """Say what stands in the way of reading a column as numbers."""
     strange = known[numbers.isna()]
-    if strange.str.fullmatch(_DECIMAL_COMMA).all():
+    if strange.str.fullmatch(_WITH_COMMAS).all():
         return (
-            f"column {name!r} holds numbers with a decimal comma, such as {strange.iloc[0]!r}; "
-            "write them with a decimal point"
+            f"column {name!r} holds numbers with commas, such as {strange.iloc[0]!r}; "
+            "write them with a decimal point and without separators of thousands"
         )
     if len(strange) > len(known) / 2:
         return (

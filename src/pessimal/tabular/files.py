@@ -140,9 +140,13 @@ def _csv(path: Path) -> pd.DataFrame:
         raise InvalidInputError(
             f"{path} has rows with more cells than its header has names; name every column"
         ) from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(
+            f"{path} is not in UTF-8; save it as UTF-8, which spreadsheets call CSV UTF-8"
+        ) from None
     except (ValueError, csv.Error, OverflowError) as error:
         raise InvalidInputError(
-            f"{path} cannot be read as CSV in UTF-8 ({error}); pass a table with one header line"
+            f"{path} cannot be read as CSV ({error}); pass a table with one header line"
         ) from None
 
 

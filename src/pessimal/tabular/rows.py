@@ -17,6 +17,7 @@ from pessimal.labels import Classes, listed, signs, two_classes
 from pessimal.problem import Vector
 from pessimal.tabular.columns import ColumnEncoder
 from pessimal.tabular.files import Source
+from pessimal.tolerances import LARGEST_ENTRY
 
 Positions: TypeAlias = NDArray[np.intp]
 
@@ -137,6 +138,7 @@ def complete_rows(
     """
     cells = table.columns.iloc[rows]
     X = encoder.features(cells)
+    _require_moderate(X)
     filled = [
         f"{n_filled} in {column.name!r} with {_shown(column.fill)}"
         for column in encoder.columns
@@ -161,6 +163,18 @@ def complete_rows(
             f"most for {most!r}."
         )
     return CompleteRows(X[whole], table.y[rows][whole], tuple(notes))
+
+
+def _require_moderate(X: pd.DataFrame) -> None:
+    """Refuse numbers whose squares overflow, as those of a scaler would, by their columns."""
+    beyond = X.abs() > LARGEST_ENTRY
+    for name in X.columns[beyond.any()]:
+        row = beyond[name].idxmax()
+        raise InvalidInputError(
+            f"column {name!r} holds {X.at[row, name]:g} in row {row}, and numbers may not "
+            f"exceed {LARGEST_ENTRY:g}; give it in a larger unit, or leave it out "
+            f"with --drop {name!r}"
+        )
 
 
 def require_both_classes(table: Labelled, rows: CompleteRows, purpose: str) -> None:

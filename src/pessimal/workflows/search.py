@@ -89,7 +89,8 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
     candidates = _candidates(kind, search)
     usual = [c.loss for c in candidates]
     with ended_by_interrupts(deadline):  # it is quick, and all else is there
-        comparison = compare(final, tuning, testing) if len(testing.y) else None
+        weight = settings.class_weight
+        comparison = compare(final, tuning, testing, weight) if len(testing.y) else None
     late = overrun_notes(
         deadline,
         settings.time_limit,

@@ -153,6 +153,8 @@ def majority(run: SearchRun) -> list[str]:
         return []
     n, right = run.comparison.n_rows, run.comparison.n_majority
     told = [f"To say the more frequent class of every row is right on {right} of {n}."]
+    if run.comparison.balanced:
+        told[0] = told[0][:-1] + ": on all of one class and none of the other, 50% on average."
     said = set((run.audit.reference.scores > 0.0).tolist())
     if len(said) == 1:
         label = spoken(run.classes)[said.pop()]

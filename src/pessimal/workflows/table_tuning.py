@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,6 +24,7 @@ from pessimal.tabular import (
     make_column_encoder,
     require_both_classes,
 )
+from pessimal.workflows.models import ClassWeight
 
 TUNING_SHARE = 2.0 / 3.0
 """Most of the time that tuning may take; the guarantee needs the rest."""
@@ -66,6 +68,17 @@ class TableSettings:
 
 
 @dataclass(frozen=True)
+class InClass:
+    """What of `Comparison` is about the rows of one class."""
+
+    n_rows: int
+    n_right: int
+    n_right_logistic: int
+    n_only: int
+    n_only_logistic: int
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The tuned model and logistic regression on the rows neither has seen.
 
@@ -78,6 +91,10 @@ class Comparison:
         Rows that one of them has right and the other has not.
     n_majority : int
         Rows of the class that most rows to tune on have.
+    classes : tuple of InClass
+        The same counts of the negative and of the positive class.
+    balanced : bool
+        Whether both classes weighed the same in training, of logistic regression as well.
     """
 
     n_rows: int
@@ -86,6 +103,20 @@ class Comparison:
     n_only: int
     n_only_logistic: int
     n_majority: int
+    classes: tuple[InClass, InClass]
+    balanced: bool = False
+
+    @property
+    def shares_right(self) -> tuple[float, float]:
+        """Share of the rows of each class that the tuned model has right."""
+        negative, positive = (c.n_right / c.n_rows for c in self.classes)
+        return negative, positive
+
+    @property
+    def shares_right_logistic(self) -> tuple[float, float]:
+        """Share of the rows of each class that logistic regression has right."""
+        negative, positive = (c.n_right_logistic / c.n_rows for c in self.classes)
+        return negative, positive
 
 
 def hold_out(
@@ -112,16 +143,31 @@ def audit_in_time(
         return replace(within(SECONDS_AFTER_INTERRUPTION), stopped=True)
 
 
-def compare(estimator: Any, tuning: CompleteRows, testing: CompleteRows) -> Comparison:
+def compare(
+    estimator: Any,
+    tuning: CompleteRows,
+    testing: CompleteRows,
+    class_weight: ClassWeight = "none",
+) -> Comparison:
     """Count what a fitted model, logistic regression and the majority get right on other rows."""
-    logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(tuning.X, tuning.y)
+    balanced = class_weight == "balanced"
+    plain = LogisticRegression(class_weight="balanced" if balanced else None)
+    logistic = make_pipeline(StandardScaler(), plain).fit(tuning.X, tuning.y)
     ours = estimator.predict(testing.X) == testing.y
     theirs = logistic.predict(testing.X) == testing.y
+
+    def counted(rows: NDArray[np.bool_]) -> InClass:
+        return InClass(
+            n_rows=int(rows.sum()),
+            n_right=int((rows & ours).sum()),
+            n_right_logistic=int((rows & theirs).sum()),
+            n_only=int((rows & ours & ~theirs).sum()),
+            n_only_logistic=int((rows & theirs & ~ours).sum()),
+        )
+
     return Comparison(
-        n_rows=len(testing.y),
-        n_right=int(ours.sum()),
-        n_right_logistic=int(theirs.sum()),
-        n_only=int((ours & ~theirs).sum()),
-        n_only_logistic=int((theirs & ~ours).sum()),
+        **asdict(counted(np.ones_like(ours))),
         n_majority=int(np.sum(testing.y == (1.0 if tuning.y.mean() > 0.0 else -1.0))),
+        classes=(counted(testing.y < 0.0), counted(testing.y > 0.0)),
+        balanced=balanced,
     )

@@ -131,11 +131,16 @@ def what_changed(run: TuningRun) -> tuple[str, ...]:
 def comparison_table(comparison: Comparison) -> Rows:
     """Put the tuned model beside logistic regression, on rows that neither has seen."""
     n = comparison.n_rows
+    by_class: Rows = []
+    if comparison.balanced and all(c.n_rows for c in comparison.classes):
+        both = (comparison.shares_right, comparison.shares_right_logistic)
+        by_class = [("share right of each class, averaged", *(f"{sum(s) / 2.0:.1%}" for s in both))]
     return [
         (f"on the {n} held-out rows", "tuned model", "logistic regression"),
         ("rows right", f"{comparison.n_right} of {n}", f"{comparison.n_right_logistic} of {n}"),
         ("accuracy", f"{comparison.n_right / n:.1%}", f"{comparison.n_right_logistic / n:.1%}"),
         ("right where the other is wrong", str(comparison.n_only), str(comparison.n_only_logistic)),
+        *by_class,
     ]
 
 

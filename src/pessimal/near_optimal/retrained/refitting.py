@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,9 +23,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, has_fit_parameter
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pessimal.errors import InvalidInputError
 from pessimal.problem import Vector
+
+SMALL = 100_000
+"""Entries of a table on which threads of histogram boosting take longer to meet than they save."""
 
 CHECKED_ROWS = 120
 """On which it is seen whether weights are numbers of rows."""
@@ -141,6 +145,18 @@ class Refitting:
         return bool(has_fit_parameter(self.estimator, "sample_weight"))
 
     @cached_property
+    def _boosting(self) -> Any:
+        """The histogram boosting that is trained, behind steps or not; None for others."""
+        from sklearn.ensemble import (  # noqa: PLC0415 (slow to import)
+            HistGradientBoostingClassifier,
+            HistGradientBoostingRegressor,
+        )
+
+        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        kinds = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+        return last if isinstance(last, kinds) else None
+
+    @cached_property
     def binning_seconds(self) -> float:
         """How long histogram boosting looks for the bins of weighted rows; 0 for other estimators.
 
@@ -148,13 +164,10 @@ class Refitting:
         times as long as the rest of a fit. The bins of one such column tell how long.
         """
         import pandas as pd  # noqa: PLC0415
-        from sklearn.ensemble import (  # noqa: PLC0415 (slow to import)
-            HistGradientBoostingClassifier,
-            HistGradientBoostingRegressor,
-        )
+        from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415
 
-        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
-        if not isinstance(last, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
+        last = self._boosting
+        if last is None:
             return 0.0
         column = np.arange(float(len(self.weight)))
         one = HistGradientBoostingRegressor(
@@ -193,7 +206,11 @@ class Refitting:
         alike = bool(np.all(weight == 1.0))
         # The first fit has looked at the parameters; boosting would do so for each tree.
         again = bool(seed) or any(given is not None for given in (extra, factor, y))
-        with config_context(skip_parameter_validation=True if again else None):
+        small = self._boosting is not None and np.prod(np.shape(self.X)) <= SMALL
+        with (
+            config_context(skip_parameter_validation=True if again else None),
+            threadpool_limits(1, user_api="openmp") if small else nullcontext(),
+        ):
             return _fit(self._seeded(seed), X, labels, weight, alike or self.weighted)
 
     def _seeded(self, seed: int) -> Any:
