@@ -77,9 +77,10 @@ def _listed(report: AuditReport, rows: Any, cells: pd.DataFrame | None) -> pd.Da
 def _merged(frame: pd.DataFrame) -> pd.DataFrame:
     """Let lines that differ in nothing but the number of the row share one."""
     others = [name for name in frame.columns if name != "row"]
-    together = frame.groupby(others, sort=False, dropna=False)["row"].agg(", ".join)
-    lines = together.reset_index()
-    return lines[["row", *others]].rename(columns={"row": "rows"})
+    line = frame.groupby(others, sort=False, dropna=False).ngroup()
+    lines = frame[~line.duplicated()].rename(columns={"row": "rows"}).reset_index(drop=True)
+    lines["rows"] = frame["row"].groupby(line, sort=False).agg(", ".join).to_numpy()
+    return lines
 
 
 def _measured(report: AuditReport) -> str:
