@@ -465,13 +465,13 @@ def test_without_time_the_curve_is_bounded_by_its_largest_set(
     problem, box = random_problem(3), np.ones(3)
     whole = run(problem, box, Budget(epsilon=0.1), epsilons=(0.0, 0.05, 0.2, 0.4))
     asked: list[float] = []
-    real = BoxSet.score_range
+    real = BoxSet.coarse_score_range
 
-    def score_range(members: BoxSet, X: Any, **options: Any) -> Any:
+    def coarse_score_range(members: BoxSet, X: Any, **options: Any) -> Any:
         asked.append(members.budget.epsilon)
         return real(members, X, **options)
 
-    monkeypatch.setattr(BoxSet, "score_range", score_range)
+    monkeypatch.setattr(BoxSet, "coarse_score_range", coarse_score_range)
     options = {"epsilons": (0.0, 0.05, 0.2, 0.4), "time_limit": 1e-9}
     curve = run(problem, box, Budget(epsilon=0.1), **options).curve
     assert set(asked) == {0.1, 0.4}
