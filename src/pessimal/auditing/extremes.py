@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.auditing.coefficients import CoefficientRange, coefficient_range
 from pessimal.limits import Deadline
@@ -243,17 +245,25 @@ class Extremes:
             first = self.undecided & ~self.asked
             if not (all_points or first.any()):
                 return
-            rows = np.flatnonzero(first if first.any() else ~self.asked)[:batch]
-            found = self.members.score_range(self.X[rows], time_limit=deadline)
-            self.low[rows] = np.maximum(self.low[rows], found.low)
-            self.high[rows] = np.minimum(self.high[rows], found.high)
+            distinct = np.unique(self._like[first if first.any() else ~self.asked])[:batch]
+            found = self.members.score_range(self.X[distinct], time_limit=deadline)
+            rows = np.flatnonzero(np.isin(self._like, distinct))
+            place = np.searchsorted(distinct, self._like[rows])
+            self.low[rows] = np.maximum(self.low[rows], found.low[place])
+            self.high[rows] = np.minimum(self.high[rows], found.high[place])
             for model in found.models:
                 self._meet(self.here, model)
-            self.solved[rows] = found.exact
-            self.asked[rows] = found.exact
+            self.solved[rows] = np.asarray(found.exact)[place]
+            self.asked[rows] = self.solved[rows]
             if self.out_of_time(deadline):
                 return
             self.asked[rows] = True
+
+    @cached_property
+    def _like(self) -> NDArray[np.intp]:
+        """Of each point the first with the same features: both have the same range."""
+        first: dict[bytes, int] = {}
+        return np.array([first.setdefault(row.tobytes(), k) for k, row in enumerate(self.X)])
 
     @property
     def reached(self) -> Mask:
