@@ -76,7 +76,7 @@ class Deadline:
 
     def not_within(self, seconds: float) -> Deadline:
         """Return this, or so many seconds from now if that is later."""
-        return Deadline(max(self.moment, time.perf_counter() + seconds))
+        return replace(self, moment=max(self.moment, time.perf_counter() + seconds), end=None)
 
 
 TimeLimit: TypeAlias = float | Deadline | None

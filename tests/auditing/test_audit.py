@@ -465,13 +465,13 @@ def test_without_time_the_curve_is_bounded_by_its_largest_set(
     problem, box = random_problem(3), np.ones(3)
     whole = run(problem, box, Budget(epsilon=0.1), epsilons=(0.0, 0.05, 0.2, 0.4))
     asked: list[float] = []
-    real = BoxSet.score_range
+    real = BoxSet.coarse_score_range
 
-    def score_range(members: BoxSet, X: Any, **options: Any) -> Any:
+    def coarse_score_range(members: BoxSet, X: Any, **options: Any) -> Any:
         asked.append(members.budget.epsilon)
         return real(members, X, **options)
 
-    monkeypatch.setattr(BoxSet, "score_range", score_range)
+    monkeypatch.setattr(BoxSet, "coarse_score_range", coarse_score_range)
     options = {"epsilons": (0.0, 0.05, 0.2, 0.4), "time_limit": 1e-9}
     curve = run(problem, box, Budget(epsilon=0.1), **options).curve
     assert set(asked) == {0.1, 0.4}
@@ -488,3 +488,24 @@ def test_the_audit_of_a_box_does_not_load_scikit_learn() -> None:
         "assert not {'sklearn', 'scipy.stats'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_equal_rows_are_ranged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_problem(2)
+    X, y, X_val, y_val = problem.X_train, problem.y_train, problem.X_val, problem.y_val
+    options: dict[str, Any] = {"epsilon": 0.3, "epsilons": (), "time_limit": None}
+    once = audit(X, y, X_val, y_val, **options)
+    asked: list[bytes] = []
+    real = BoxSet.score_range
+
+    def score_range(members: BoxSet, rows: Any, **limits: Any) -> Any:
+        found = real(members, rows, **limits)
+        asked.extend(row.tobytes() for row in rows if row in X_val)
+        return found
+
+    monkeypatch.setattr(BoxSet, "score_range", score_range)
+    often = audit(X, y, np.tile(X_val, (5, 1)), np.tile(y_val, 5), **options)
+    assert len(asked) == len(set(asked)) == len(X_val)
+    assert often.score_low == pytest.approx(np.tile(once.score_low, 5), abs=1e-6)
+    assert often.score_high == pytest.approx(np.tile(once.score_high, 5), abs=1e-6)
+    assert not often.stopped

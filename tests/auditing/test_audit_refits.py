@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from pessimal import AuditReport, audit_estimator
 from pessimal.auditing.refits import RefitExtremes
 from pessimal.errors import InvalidInputError
+from pessimal.limits import NEVER
 from pessimal.near_optimal.retrained import retrained_set
 from pessimal.near_optimal.retrained.ascent import Fit
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
@@ -124,7 +125,7 @@ def test_a_better_fit_that_comes_late_leaves_out_those_that_train_too_badly() ->
     X, y, X_val, y_val = rows()
     model = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
     members = RetrainedSet.of(model, X, y, Budget(0.4))
-    known = RefitExtremes(members, X_val, y_val, [0.4], model)
+    known = RefitExtremes(members, X_val, y_val, [0.4], model, NEVER)
     other = DecisionTreeClassifier(max_depth=1, max_features=1, random_state=3).fit(X, y)
     assert known.sets[0].contains(other)
     known._meet(0, other)

@@ -99,7 +99,7 @@ def test_a_kind_of_one_class_is_found_and_audited() -> None:
     members = near_optimal_set(models, X, y, delta=0.3)
     assert isinstance(members, Listed)
     assert members.sample(3) == models[:2]
-    known = Extremes(members, np.array([[-0.2], [2.0]]), y, [0.0], models[0])
+    known = Extremes(members, np.array([[-0.2], [2.0]]), y, [0.0], models[0], NEVER)
     known.find_worst_loss(0, NEVER)
     known.find_worst_error(0, NEVER)
     known.find_ranges(lambda _: True, NEVER, all_points=True)

@@ -14,6 +14,7 @@ from pessimal.auditing.refinement import refine
 from pessimal.auditing.report import AuditReport, Curve, ReferenceModel
 from pessimal.auditing.tables import Names
 from pessimal.interrupts import noted_interrupts
+from pessimal.limits import Deadline
 from pessimal.losses import Loss
 from pessimal.near_optimal import BoxSet, Extreme, Linear, NearOptimalSet
 from pessimal.tolerances import OPTIMAL_GAP, STRICT
@@ -57,9 +58,9 @@ class Audited:
     notes: tuple[str, ...] = ()
     search: type[Extremes] = Extremes
 
-    def extremes(self, grid: list[float]) -> Extremes:
+    def extremes(self, grid: list[float], deadline: Deadline) -> Extremes:
         """Begin to look for the extremes of the models."""
-        return self.search(self.members, self.X_val, self.y_val, grid, self.reference)
+        return self.search(self.members, self.X_val, self.y_val, grid, self.reference, deadline)
 
 
 def name_of(loss: Loss) -> str:
@@ -71,7 +72,7 @@ def report_on(audited: Audited, grid: list[float], clock: Clock) -> AuditReport:
     """Find the extremes of the models in the time there is, and put down what is known."""
     names, members, model = audited.names, audited.members, audited.reference
     with noted_interrupts() as interrupts:
-        known = audited.extremes(grid)
+        known = audited.extremes(grid, clock.after(0.5))
     if not members.proves:
         clock.trained()  # and how long judging takes, as every refit will be judged
     ended = refine(known, clock, interrupts, errors=bool(names.classes))

@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pessimal.auditing.coefficients import CoefficientRange, coefficient_range
 from pessimal.limits import Deadline
@@ -83,6 +85,8 @@ class Extremes:
         The ε of the curves, increasing; that of `members` is one of them.
     reference : Model
         A member, whatever the ε.
+    deadline : Deadline
+        Of first bounds; there are some whatever the time.
 
     Attributes
     ----------
@@ -107,7 +111,13 @@ class Extremes:
     warned: tuple[str, ...] = ()
 
     def __init__(
-        self, members: NearOptimalSet, X: Any, y: Any, grid: list[float], reference: Model
+        self,
+        members: NearOptimalSet,
+        X: Any,
+        y: Any,
+        grid: list[float],
+        reference: Model,
+        deadline: Deadline,
     ) -> None:
         self.X, self.y = X, y
         self.weight = np.full(len(y), 1.0 / len(y))
@@ -120,7 +130,7 @@ class Extremes:
         self.low, self.high = np.full(len(y), -np.inf), np.full(len(y), np.inf)
         self._begin()
         self._meet(0, members.trained.model)
-        self._bound_at_once()
+        self._bound_at_once(deadline)
 
     def _begin(self) -> None:
         """Know of the reference alone."""
@@ -138,20 +148,20 @@ class Extremes:
         self.predicted = self._predicted(self.reference)
         self._meet(0, self.reference)
 
-    def _bound_at_once(self) -> None:
+    def _bound_at_once(self, deadline: Deadline) -> None:
         """Bound everything: by the set asked for, and by the largest, which holds the others."""
         for k in self._first:
-            coarse = self._bound_coarsely(k)
+            coarse = self._bound_coarsely(k, deadline)
             if k == self.here:
                 self.low, self.high = coarse.low, coarse.high
 
     @property
     def _first(self) -> list[int]:
-        return sorted({self.here, len(self.sets) - 1}, reverse=True)
+        return sorted({self.here, len(self.sets) - 1}, key=lambda k: k != self.here)
 
-    def _bound_coarsely(self, k: int) -> ScoreRange:
+    def _bound_coarsely(self, k: int, deadline: Deadline) -> ScoreRange:
         """Bound the losses at an ε of the grid without solving for anything."""
-        coarse = self.sets[k].score_range(self.X, time_limit=Deadline.after(-1.0))
+        coarse = self.sets[k].coarse_score_range(self.X, time_limit=deadline)
         self._bound_losses(k, coarse.low, coarse.high)
         return coarse
 
@@ -196,7 +206,7 @@ class Extremes:
     def find_best_loss(self, k: int, deadline: Deadline) -> None:
         """Solve for the least validation loss at an ε of the grid, its losses being bounded."""
         if k not in self._first:
-            self._bound_coarsely(k)
+            self._bound_coarsely(k, deadline)
         best = self.sets[k].best(self.X, self.y, time_limit=deadline)
         self._meet(k, best.model)
         for end in self.best_loss[: k + 1]:
@@ -235,17 +245,25 @@ class Extremes:
             first = self.undecided & ~self.asked
             if not (all_points or first.any()):
                 return
-            rows = np.flatnonzero(first if first.any() else ~self.asked)[:batch]
-            found = self.members.score_range(self.X[rows], time_limit=deadline)
-            self.low[rows] = np.maximum(self.low[rows], found.low)
-            self.high[rows] = np.minimum(self.high[rows], found.high)
+            distinct = np.unique(self._like[first if first.any() else ~self.asked])[:batch]
+            found = self.members.score_range(self.X[distinct], time_limit=deadline)
+            rows = np.flatnonzero(np.isin(self._like, distinct))
+            place = np.searchsorted(distinct, self._like[rows])
+            self.low[rows] = np.maximum(self.low[rows], found.low[place])
+            self.high[rows] = np.minimum(self.high[rows], found.high[place])
             for model in found.models:
                 self._meet(self.here, model)
-            self.solved[rows] = found.exact
-            self.asked[rows] = found.exact
-            if deadline.over:
+            self.solved[rows] = np.asarray(found.exact)[place]
+            self.asked[rows] = self.solved[rows]
+            if self.out_of_time(deadline):
                 return
             self.asked[rows] = True
+
+    @cached_property
+    def _like(self) -> NDArray[np.intp]:
+        """Of each point the first with the same features: both have the same range."""
+        first: dict[bytes, int] = {}
+        return np.array([first.setdefault(row.tobytes(), k) for k, row in enumerate(self.X)])
 
     @property
     def reached(self) -> Mask:
@@ -331,7 +349,7 @@ class Extremes:
 
     def out_of_time(self, deadline: Deadline) -> bool:
         """Whether what has a deadline was cut short by it."""
-        return deadline.over
+        return not deadline.affords(self.members.step_seconds)
 
     def finish(self) -> None:
         """Bound everything as if every point could have its worst, or its best, score at once."""

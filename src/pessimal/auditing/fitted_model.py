@@ -17,6 +17,7 @@ from pessimal.auditing.tables import read_epsilons, require_non_negative, throug
 from pessimal.auditing.training import Training, models_like, require_known
 from pessimal.errors import InvalidInputError
 from pessimal.fitted import fitted_best, require_fitted
+from pessimal.limits import Deadline
 from pessimal.near_optimal import Linear
 
 
@@ -54,10 +55,10 @@ def audit_model(
     report = replace(report, balanced=report.box is None and str(weight) == "balanced")
     if given is None:
         return report
-    return replace(report, given=_judged(given, given_name, audited))
+    return replace(report, given=_judged(given, given_name, audited, clock.after(1.0)))
 
 
-def _judged(model: Linear, name: str, audited: Audited) -> GivenModel:
+def _judged(model: Linear, name: str, audited: Audited, deadline: Deadline) -> GivenModel:
     """Judge a model that was brought along by what the audited ones are judged by."""
     members = audited.members
     if not members.proves:
@@ -70,7 +71,7 @@ def _judged(model: Linear, name: str, audited: Audited) -> GivenModel:
             f"given has {len(model.coef)} coefficients; pass {len(audited.names.feature_names)}, "
             "one per feature"
         )
-    judged = audited.extremes([members.budget.epsilon]).judge(model)
+    judged = audited.extremes([members.budget.epsilon], deadline).judge(model)
     return GivenModel(
         name,
         members.contains(model),

@@ -20,7 +20,7 @@ from sklearn.base import is_classifier
 
 from pessimal.auditing.extremes import ERROR, Extremes, Judged
 from pessimal.errors import LearntByHeartWarning
-from pessimal.limits import Deadline
+from pessimal.limits import NEVER, Deadline
 from pessimal.near_optimal.base import Extreme
 from pessimal.near_optimal.retrained.judging import losses, margins
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
@@ -55,13 +55,19 @@ class RefitExtremes(Extremes):
         return members
 
     def __init__(
-        self, members: RetrainedSet, X: Any, y: NDArray[Any], grid: list[float], reference: Any
+        self,
+        members: RetrainedSet,
+        X: Any,
+        y: NDArray[Any],
+        grid: list[float],
+        reference: Any,
+        deadline: Deadline,
     ) -> None:
         self.classes = reference.classes_ if is_classifier(reference) else np.array([])
         self._found: list[_Found] = []
         self._least = math.inf
         self._asked: tuple[Any, Any] = (None, None)
-        super().__init__(members, X, y, grid, reference)
+        super().__init__(members, X, y, grid, reference, deadline)
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -76,8 +82,9 @@ class RefitExtremes(Extremes):
         self.said = np.zeros((len(self.y), len(self.classes)), dtype=np.bool_)
         super()._begin()
 
-    def _bound_at_once(self) -> None:
+    def _bound_at_once(self, deadline: Deadline) -> None:
         """Bound nothing but what is so by definition."""
+        del deadline
         for end in self.best_loss:
             end.limit(0.0)
         for end in (*self.worst_error, self.discrepancy):
@@ -193,7 +200,7 @@ class RefitExtremes(Extremes):
             return
         met, self._found = self._found, []
         self._begin()
-        self._bound_at_once()
+        self._bound_at_once(NEVER)
         for found in met:
             if self.sets[found.k].contains(found.model):
                 self._keep(found) if found.name else self._meet(found.k, found.model)

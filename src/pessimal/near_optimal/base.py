@@ -8,7 +8,7 @@ member attains, and what no member passes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
@@ -175,6 +175,8 @@ class NearOptimalSet(ABC):
     budget: Budget
     trained: Extreme
     loss: Loss
+    step_seconds: float = 0.0
+    """What a step takes that no deadline ends sooner, at least: with less time none begins."""
     _of_budget: ClassVar[tuple[str, ...]] = ()
     """Names of what is kept once it is known, and depends on the budget."""
 
@@ -250,8 +252,11 @@ class NearOptimalSet(ABC):
 
     def rough_score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
         """Bound the scores of many rows quickly: no member passes, but none need attain them."""
-        del time_limit
-        return self.score_range(X, time_limit=Deadline.after(-1.0))
+        return self.coarse_score_range(X, time_limit=time_limit)
+
+    def coarse_score_range(self, X: ArrayLike, *, time_limit: TimeLimit = None) -> ScoreRange:
+        """Bound the score of each row of X by what is known of the set, with no program solved."""
+        return self._coarse_score_range(X, Deadline.read(time_limit))
 
     def prepare(self, X: ArrayLike, y: ArrayLike, *, time_limit: TimeLimit = None) -> None:
         """Do ahead what several searches for extremes on the same rows share; here it is nothing.
@@ -286,7 +291,7 @@ class NearOptimalSet(ABC):
         """
         require_kind(kind, isinstance(self.loss, Logistic) and bool(self.classes))
         deadline = Deadline.read(time_limit)
-        return self._said(X, kind, deadline, deadline)
+        return self._said(X, kind, self._score_range, deadline)
 
     def agreement(self, X: Any, *, time_limit: TimeLimit = None) -> PredictionRange:
         """Tell where members all say the same class, with ranges no narrower than that takes.
@@ -295,11 +300,13 @@ class NearOptimalSet(ABC):
         """
         deadline = Deadline.read(time_limit)
         X = X if hasattr(X, "shape") else np.asarray(X)
-        coarse = self._said(X, "score", Deadline.after(-1.0), deadline)
+        coarse = self._said(X, "score", self._coarse_score_range, deadline)
         rows = np.flatnonzero(~(coarse.agree | coarse.disagree))
         if not (len(rows) and self.classes):
             return coarse
-        return coarse.updated(rows, self._said(rows_of(X, rows), "score", deadline, deadline))
+        return coarse.updated(
+            rows, self._said(rows_of(X, rows), "score", self._score_range, deadline)
+        )
 
     # What a kind of set answers; the arguments have been read.
 
@@ -317,19 +324,30 @@ class NearOptimalSet(ABC):
     def _score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
         """Bound scores, and name the members met."""
 
+    def _coarse_score_range(self, X: ArrayLike, deadline: Deadline) -> ScoreRange:
+        """Bound scores quickly: as it is done when there is no time."""
+        del deadline
+        return self._score_range(X, Deadline.after(-1.0))
+
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Any]:
         """Return at most n members, and one whatever the time."""
 
-    def _said(self, X: Any, kind: Kind, ranging: Deadline, sampling: Deadline) -> PredictionRange:
-        """Bound scores by one deadline, and ask members that are sampled by another."""
+    def _said(
+        self,
+        X: Any,
+        kind: Kind,
+        ranging: Callable[[Any, Deadline], ScoreRange],
+        deadline: Deadline,
+    ) -> PredictionRange:
+        """Bound scores in some way, and ask members that are sampled."""
 
         @cache
         def sampled() -> list[Any]:
-            return [self.trained.model, *self.sample(SAMPLED, 0, time_limit=sampling)]
+            return [self.trained.model, *self.sample(SAMPLED, 0, time_limit=deadline)]
 
         def ask(rows: Any) -> PredictionRange:
-            known = self.score_range(rows, time_limit=ranging)
+            known = ranging(rows, deadline)
             models = known.models if known.exact.all() else [*known.models, *sampled()]
             scores = [model.decision_function(rows) for model in models]
             ends = np.min(scores, axis=0), np.max(scores, axis=0)

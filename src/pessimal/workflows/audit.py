@@ -6,7 +6,6 @@ Audited are models that train about as well as one fitted to the first half, or 
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +30,7 @@ from pessimal.tabular import (
 )
 from pessimal.workflows.given import Given, GivenSource
 from pessimal.workflows.models import MODELS, ClassWeight, ModelKind, ModelName
-from pessimal.workflows.overrun import overrun_notes
+from pessimal.workflows.overrun import Laps, overrun_notes
 
 MOST_ROWS = 2000
 """Of a table, for a model that is trained hundreds of times."""
@@ -94,7 +93,7 @@ def audit_table(
     >>> report.n_train, report.n_val, report.reference.name
     (224, 225, 'the audited LogisticRegression')
     """
-    deadline = Deadline.after(time_limit)
+    deadline, laps = Deadline.after(time_limit), Laps()
     kind = MODELS[model]
     if box is None:
         table = affordable(table, kind, seed)
@@ -105,13 +104,11 @@ def audit_table(
     X_train, X_val, y_train, y_val = train_test_split(
         rows.X, rows.y, test_size=0.5, stratify=rows.y, random_state=seed
     )
-    always = "a first training of the box"
+    laps.lap("reading the columns")
     if box is None:
-        begun = time.perf_counter()
         pipeline = kind.pipeline(seed, class_weight).fit(X_train, y_train)
         train, val = CompleteRows(X_train, y_train, ()), CompleteRows(X_val, y_val, ())
-        took = time.perf_counter() - begun
-        always = f"the fit, {took:.1f} s"
+        took = laps.lap("the fit")
         left = max(deadline.left, AT_ONCE)
         report = audit_fitted(
             pipeline, train, val, table, epsilon, curve, left, verbose, took, brought
@@ -130,10 +127,11 @@ def audit_table(
             max(deadline.left, AT_ONCE),
             verbose,
         )
+    laps.lap("the audit")
     weighed = weighing(table, rows.y, class_weight if box is None else None)
     told = brought.notes if brought else ()
     notes = (*table.notes, *encoder.notes, *rows.notes, weighed, *told, *report.notes)
-    notes += overrun_notes(deadline, time_limit, always)
+    notes += overrun_notes(deadline, time_limit, laps.parts)
     return replace(report, notes=notes)
 
 

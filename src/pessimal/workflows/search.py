@@ -30,7 +30,7 @@ from pessimal.workflows.audit import affordable, audit_fitted, weighing
 from pessimal.workflows.enclosures import enclosing_seconds, enclosure_of
 from pessimal.workflows.model import TunedModel
 from pessimal.workflows.models import MODELS, ModelKind
-from pessimal.workflows.overrun import overrun_notes
+from pessimal.workflows.overrun import Laps, overrun_notes
 from pessimal.workflows.search_run import INTERRUPTED, Candidate, SearchRun, SearchSettings, facts
 from pessimal.workflows.table_tuning import (
     CTRL_C_NOTE,
@@ -72,11 +72,13 @@ def search_table(table: Labelled, settings: SearchSettings) -> SearchRun:
 
 
 def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
-    deadline = Deadline.after(settings.time_limit)
+    deadline, laps = Deadline.after(settings.time_limit), Laps()
     kind = MODELS[settings.model]
     table = affordable(table, kind, settings.seed)
     encoder, tuning, testing = hold_out(table, settings)
+    laps.lap("reading the columns")
     search, warned = _search(kind, tuning, settings, TUNING_SHARE * deadline.left)
+    laps.lap("tuning")
     stopped_by = str(search.stopped_)
     final = search.best_estimator_
     report = None
@@ -86,16 +88,14 @@ def _tune(table: Labelled, settings: SearchSettings) -> SearchRun:
         report = _audit(
             final, tuning, testing, table, settings, left, stopped_by, search.refit_time_
         )
+        laps.lap("the audit")
     candidates = _candidates(kind, search)
     usual = [c.loss for c in candidates]
     with ended_by_interrupts(deadline):  # it is quick, and all else is there
         weight = settings.class_weight
         comparison = compare(final, tuning, testing, weight) if len(testing.y) else None
-    late = overrun_notes(
-        deadline,
-        settings.time_limit,
-        f"a fit on one fold, the final fit, {search.refit_time_:.1f} s, its audit and the baseline",
-    )
+    laps.lap("the baseline")
+    late = overrun_notes(deadline, settings.time_limit, laps.parts)
     run = SearchRun(
         settings=settings,
         kind=kind,

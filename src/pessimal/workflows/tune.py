@@ -31,7 +31,7 @@ from pessimal.tabular import CompleteRows, Labelled
 from pessimal.workflows.enclosures import MOST_FEATURES, enclosing_seconds
 from pessimal.workflows.model import Fact, TunedModel
 from pessimal.workflows.ordinary import Ordinary, tuned_ordinarily
-from pessimal.workflows.overrun import overrun_notes
+from pessimal.workflows.overrun import Laps, overrun_notes
 from pessimal.workflows.table_tuning import (
     CTRL_C_NOTE,
     TUNING_SHARE,
@@ -155,14 +155,17 @@ def tune_table(table: Labelled, settings: Settings) -> TuningRun:
 
 
 def _tune(table: Labelled, settings: Settings) -> TuningRun:
-    deadline = Deadline.after(settings.time_limit)
+    deadline, laps = Deadline.after(settings.time_limit), Laps()
     encoder, tuning, testing = hold_out(table, settings)
+    laps.lap("reading the columns")
     estimator, shortened = _fit(tuning, settings, max(TUNING_SHARE * deadline.left, AT_ONCE))
+    laps.lap("tuning")
     ordinary = None
     if settings.view == "pessimistic":
         ordinary = tuned_ordinarily(estimator.result_, deadline, settings.seed)
     left = max(deadline.left - enclosing_seconds(settings.time_limit), AT_ONCE)
     report = _audit(estimator, tuning, table, settings, left)
+    laps.lap("the audit")
     model = TunedModel(
         target=table.target,
         classes=table.classes,
@@ -176,8 +179,8 @@ def _tune(table: Labelled, settings: Settings) -> TuningRun:
     )
     with ended_by_interrupts(deadline):  # it is quick, and all else is there
         comparison = compare(estimator, tuning, testing) if len(testing.y) else None
-    always = "a first training of the box, the final model, its audit and the baseline"
-    late = overrun_notes(deadline, settings.time_limit, always)
+    laps.lap("the baseline")
+    late = overrun_notes(deadline, settings.time_limit, laps.parts)
     return TuningRun(
         model=model,
         weights=estimator.coef_[0] * estimator.scale_,

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit
 
 from pessimal.limits import Deadline
 from pessimal.near_optimal.smooth.judged import Counted
 from pessimal.near_optimal.smooth.members import Members
-from pessimal.near_optimal.smooth.objective import solve
+from pessimal.near_optimal.smooth.quadratic import lengths, whitened
 from pessimal.near_optimal.smooth.rows import HeldRows
 from pessimal.problem import Matrix, Vector
 
@@ -40,24 +41,23 @@ def extreme_count(
     """Return a member of large count (side −1), or of small count, on the way from some members."""
     best = max(starts, key=lambda u: -judged.side * judged.at(u))
     excess = members.limit - members.training.value
-    if excess <= 0.0 or not isinstance(judged.rows, HeldRows):
+    if excess <= 0.0 or not isinstance(judged.rows, HeldRows) or deadline.over:
         return best
     steps = _Steps.of(judged, judged.rows)
-    inverse = solve(members.training.smooth.curvature, np.eye(len(best)))
-    reach = np.sqrt(2.0 * excess * np.einsum("ij,jk,ik->i", steps.Z, inverse, steps.Z))
-    usual = float(np.median(reach))
+    factor = cholesky(members.training.smooth.curvature, lower=True)
+    usual = float(np.sqrt(2.0 * excess) * np.median(lengths(whitened(steps.Z, factor))))
     met = best
     for start in starts:
         u = start
         for width in WIDTHS:
-            u, seen = _climbed(steps, members, inverse, width * usual, u, deadline)
+            u, seen = _climbed(steps, members, factor, width * usual, u, deadline)
             met = max((met, seen), key=steps.count)
     met = members.confirmed(members.pulled_back(met))
     return max((best, met), key=steps.count)
 
 
 def _climbed(
-    steps: _Steps, members: Members, inverse: Matrix, width: float, u: Vector, deadline: Deadline
+    steps: _Steps, members: Members, factor: Matrix, width: float, u: Vector, deadline: Deadline
 ) -> tuple[Vector, Vector]:
     """Climb with curves of one width; return the top, and the member met of largest count."""
     best, height = u, float(steps.rounded(u[None], width)[0])
@@ -66,7 +66,7 @@ def _climbed(
         largest = float(np.abs(slope).max())
         if deadline.over or largest < FLAT:
             break
-        ahead = members.boundary(inverse @ (slope / largest))
+        ahead = members.boundary(cho_solve((factor, True), slope / largest))
         tried = u + np.array(SHARES)[:, None] * (ahead - u)  # between two members is another
         best = max((best, *tried), key=steps.count)
         heights = steps.rounded(tried, width)

@@ -15,6 +15,7 @@ from functools import partial, reduce
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.objective import MeanLoss
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive, reach
@@ -51,101 +52,122 @@ class Ellipsoids:
     @property
     def size(self) -> float:
         """Return the geometric mean of the lengths of the axes of the last one."""
-        region = self.regions[-1]
-        factor = cholesky(region.curvature, lower=True)
-        centre = solve_triangular(factor, region.slope, lower=True)
-        radius2 = max(TINY, float(centre @ centre) - 2.0 * region.value)
-        return float(np.sqrt(radius2) * np.exp(-np.log(np.diag(factor)).mean()))
+        region = self.regions[-1].ellipsoid
+        return max(TINY, region.radius) * float(
+            np.exp(-np.log(np.diag(region.whiten.factor)).mean())
+        )
 
     def __call__(self, block: Block) -> Block:
         """Narrow the ranges of the rows of a block."""
         return block.within(*self.reach(block.Z))
 
 
-def narrowed(
-    around: Ellipsoids,
-    terms: Sequence[MeanLoss],
-    fixed: Matrix,
-    trained: Vector,
-    optimum: Quadratic,
-    limit: float,
-) -> tuple[Ellipsoids, tuple[Rows, ...]]:
-    """Narrow ellipsoids around the set where a sum of terms and a quadratic is within a limit.
+@dataclass(frozen=True, eq=False)
+class Sublevel:
+    """The models that a sum of mean losses and a quadratic keeps within a limit.
 
-    `fixed` is the curvature of the quadratic, `optimum` the expansion of the sum at the trained
-    model. Return the ellipsoids and the rows of each term with the ranges they leave.
+    Attributes
+    ----------
+    terms : sequence of MeanLoss
+    fixed : ndarray
+        The curvature of the quadratic.
+    trained : ndarray
+    optimum : Quadratic
+        The expansion of the sum at the trained model.
+    limit : float
     """
-    rows = tuple(term.rows.map(around) for term in terms)
-    for _ in range(ROUNDS):
-        region = _region(terms, rows, fixed, trained, optimum, limit)
+
+    terms: Sequence[MeanLoss]
+    fixed: Matrix
+    trained: Vector
+    optimum: Quadratic
+    limit: float
+
+    def region(self, rows: Sequence[Rows]) -> Quadratic | None:
+        """Return what holds the models of ranges that are within the limit, if that has an end.
+
+        It is a parabola below the sum over the ranges, tangent at the trained model.
+        """
+        parts = [
+            of.total(partial(_least_curvature, term.loss, self.trained))
+            for term, of in zip(self.terms, rows, strict=True)
+        ]
+        below = reduce(operator.add, parts, self.fixed)
+        region = Quadratic(self.optimum.value - self.limit, self.optimum.slope, below)
+        return region if region.bounded else None  # over wide ranges R is nearly linear
+
+
+@dataclass(frozen=True, eq=False)
+class Narrowed:
+    """Ellipsoids around a set, as far as they have been narrowed.
+
+    Attributes
+    ----------
+    around : Ellipsoids
+    rows : tuple of Rows or None
+        Those of each term with the ranges that the ellipsoids leave; None before the first step.
+    rounds : int
+    settled : bool
+        Whether another round would hardly narrow them.
+    """
+
+    around: Ellipsoids
+    rows: tuple[Rows, ...] | None = None
+    rounds: int = 0
+    settled: bool = False
+
+    def further(self, sublevel: Sublevel, deadline: Deadline, seconds: float) -> Narrowed:
+        """Narrow them as long as there is time for a step, which takes so many seconds."""
+        known = self
+        while not known.settled and deadline.affords(seconds):
+            known = known.ranged(sublevel) if known.rows is None else known.narrower(sublevel)
+        return known
+
+    def ranged(self, sublevel: Sublevel) -> Narrowed:
+        """Return this with the ranges that follow."""
+        return replace(self, rows=tuple(term.rows.map(self.around) for term in sublevel.terms))
+
+    def narrower(self, sublevel: Sublevel) -> Narrowed:
+        """Take a step: what lies below the sum over the ranges is a narrower ellipsoid."""
+        assert self.rows is not None
+        region = sublevel.region(self.rows)
         if region is None:
-            break
-        narrower = Ellipsoids((region,))
-        by = narrower.size / around.size
-        around, rows = narrower, tuple(of.map(narrower) for of in rows)
-        if by >= 1.0 - NARROWED:
-            break
-    return around, rows
+            return replace(self, settled=True)
+        narrower, rounds = Ellipsoids((region,)), self.rounds + 1
+        settled = rounds == ROUNDS or narrower.size >= (1.0 - NARROWED) * self.around.size
+        return Narrowed(narrower, tuple(of.map(narrower) for of in self.rows), rounds, settled)
 
 
-def _region(
-    terms: Sequence[MeanLoss],
-    rows: Sequence[Rows],
-    fixed: Matrix,
-    trained: Vector,
-    optimum: Quadratic,
-    limit: float,
-) -> Quadratic | None:
-    """Return what holds the models of ranges that are within a limit, if that has an end.
-
-    It is a parabola below the sum over the ranges, tangent at the trained model.
-    """
-    parts = [
-        of.total(partial(_least_curvature, term.loss, trained))
-        for term, of in zip(terms, rows, strict=True)
-    ]
-    below = reduce(operator.add, parts, fixed)
-    if not certainly_positive(below):  # over ranges this wide R is nearly linear
-        return None
-    return Quadratic(optimum.value - limit, optimum.slope, below)
-
-
-def guessed(
-    first: Ellipsoids,
-    terms: Sequence[MeanLoss],
-    fixed: Matrix,
-    trained: Vector,
-    optimum: Quadratic,
-    limit: float,
-) -> tuple[Ellipsoids, tuple[Rows, ...]] | None:
+def guessed(first: Ellipsoids, sublevel: Sublevel, seconds: float, deadline: Deadline) -> Narrowed:
     """Find ellipsoids with some of many rows that hold the set by all of them.
 
     Let E be any ellipsoid around the trained model, and below R, over the ranges that E leaves, a
     parabola which is positive all over the boundary of E. No member is on that boundary, and
-    since the set is convex and the trained model is in it, none is beyond.
+    since the set is convex and the trained model is in it, none is beyond. Where none is found, or
+    time is up, nothing is known but the first.
     """
-    few = [_thinned(term) for term in terms]
-    hessian = reduce(operator.add, (term.expansion(trained).curvature for term in few), fixed)
+    unknown, optimum = Narrowed(first), sublevel.optimum
+    few = replace(sublevel, terms=[_thinned(term) for term in sublevel.terms])
+    parts = [term.expansion(sublevel.trained).curvature for term in few.terms]
+    hessian = reduce(operator.add, parts, sublevel.fixed)
     if not certainly_positive(hessian):
-        return None
-    curvature = narrowed(first, few, fixed, trained, optimum, limit)[0].regions[-1].curvature
+        return unknown
+    curvature = unknown.further(few, deadline, seconds).around.regions[-1].curvature
     # What it is to the Hessian of the few, to the Hessian of all rows.
     few_factor, factor = (cholesky(H, lower=True) for H in (hessian, optimum.curvature))
     change = solve_triangular(few_factor, factor.T, lower=True, trans="T")
     curvature = change.T @ curvature @ change
-    excess = limit - optimum.value
     for slack in SLACKS:
-        E = Quadratic(-excess, np.zeros(len(trained)), slack * curvature)
-        around = Ellipsoids((E,))
-        rows = tuple(term.rows.map(around) for term in terms)
-        region = _region(terms, rows, fixed, trained, optimum, limit)
-        if region is not None and inside(region, E):
-            narrower = Ellipsoids((region,))
-            rows = tuple(of.map(narrower) for of in rows)
-            if narrower.size >= (1.0 - NARROWED) * around.size:
-                return narrower, rows
-            return narrowed(narrower, terms, fixed, trained, optimum, limit)
-    return None
+        if not deadline.affords(seconds):
+            break
+        E = Quadratic(
+            optimum.value - sublevel.limit, np.zeros_like(optimum.slope), slack * curvature
+        )
+        known = Narrowed(Ellipsoids((E,))).ranged(sublevel).narrower(sublevel)
+        region = known.around.regions[-1]
+        if region is not E and inside(region, E):
+            return known
+    return unknown
 
 
 def _thinned(term: MeanLoss) -> MeanLoss:

@@ -2,7 +2,7 @@
 
 Around a trained model ``R`` grows at least as its self-concordance, or its penalty, demands. That
 is a first ellipsoid; the parabolas below R over the ranges that it leaves make it narrower
-(`ellipsoids`).
+(`ellipsoids`). How narrow it has become by the end of one call is where the next one goes on.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from functools import cached_property, partial, reduce
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from pessimal.limits import Deadline
+from pessimal.limits import LATE_SECONDS, NEVER, Deadline
 from pessimal.losses import Squared
 from pessimal.near_optimal.smooth.ellipsoids import (
     Ellipsoids,
+    Narrowed,
+    Sublevel,
     guessed,
     largest_curvature,
-    narrowed,
 )
 from pessimal.near_optimal.smooth.members import useless
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
@@ -43,47 +44,51 @@ class Enclosure:
 
     def __init__(self, training: Training, outer: float, inner: float) -> None:
         self.training, self.outer, self.inner = training, outer, inner
+        self._narrowed = Narrowed(Ellipsoids((self._first_region(),)))
+        self._supports: Supports | None = None
 
-    @property
-    def ellipsoids(self) -> Ellipsoids:
-        """Ellipsoids that hold the set."""
-        return self._narrowed[0]
-
-    @property
-    def rows(self) -> tuple[Rows, ...]:
-        """The rows of all terms of the objective, with the ranges that follow."""
-        return self._narrowed[1]
-
-    @cached_property
-    def _narrowed(self) -> tuple[Ellipsoids, tuple[Rows, ...]]:
-        training, around = self.training, Ellipsoids((self._first_region(),))
-        R = training.terms, training.fixed.curvature, training.u, training.optimum, self.outer
-        rows = training.problem.rows
-        smooth = training.objective.absolute is None
-        if training.terms and smooth and isinstance(rows, HeldRows) and rows.many:
-            return guessed(around, *R) or narrowed(around, *R)
-        return narrowed(around, *R)
+    def narrowed(self, deadline: Deadline) -> Narrowed:
+        """Return ellipsoids that hold the set, as narrow as time allows."""
+        known, training, rows = self._narrowed, self.training, self.training.problem.rows
+        late, seconds = deadline.not_within(LATE_SECONDS), training.step_seconds
+        if known.rows is None and isinstance(rows, HeldRows) and rows.many:
+            smooth = training.terms and training.objective.absolute is None
+            if smooth and late.affords(seconds):
+                known = guessed(known.around, self._sublevel, seconds, late)
+        self._narrowed = known.further(self._sublevel, late, seconds)
+        return self._narrowed
 
     @cached_property
-    def supports(self) -> Supports | None:
-        """The support function of the set, if it is smooth and passes over its rows are cheap."""
+    def _sublevel(self) -> Sublevel:
         training = self.training
+        R = training.terms, training.fixed.curvature, training.u, training.optimum
+        return Sublevel(*R, self.outer)
+
+    def supports(self, deadline: Deadline) -> Supports | None:
+        """Return the support function of the set.
+
+        There is one if the set is smooth, passes over its rows are cheap, and there is time.
+        """
+        training, known = self.training, self.narrowed(deadline)
         if isinstance(training.problem.loss, Squared) or training.objective.absolute is not None:
             return None
         if not isinstance(training.problem.rows, HeldRows):
             return None
-        limits = self.outer, self.inner
-        return Supports(training.objective, training.optimum, training.u, limits, self.ellipsoids)
+        late = deadline.not_within(LATE_SECONDS)
+        if self._supports is None and known.settled and late.affords(training.step_seconds):
+            R, limits = training.objective, (self.outer, self.inner)
+            self._supports = Supports(R, training.optimum, training.u, limits, known.around)
+        return self._supports
 
     def exact_rows(self, rows: Rows, deadline: Deadline) -> Rows:
         """Return rows with ranges of the ellipsoids, or exact ones where that is affordable."""
-        ranged, train = rows.map(self.ellipsoids), self.training.problem.rows
-        if self.supports is None or not isinstance(ranged, HeldRows):
+        ranged, train = rows.map(self.narrowed(deadline).around), self.training.problem.rows
+        if not (isinstance(ranged, HeldRows) and isinstance(train, HeldRows)):
             return ranged
-        assert isinstance(train, HeldRows)
         if ranged.n_rows * train.n_rows * len(self.training.u) > EXACT_WORK:
             return ranged
-        return exact(ranged, self.supports, deadline, NEAR)
+        supports = self.supports(deadline)
+        return ranged if supports is None else exact(ranged, supports, deadline, NEAR)
 
     def below(self, terms: tuple[Rows, ...]) -> Envelope | Quadratic:
         """Return what lies below the training objective, given ranges of the rows of its terms."""
@@ -98,10 +103,11 @@ class Enclosure:
 
     def inner_region(self) -> Quadratic:
         """Return an ellipsoid of members alone, for an objective without absolute values."""
-        training = self.training
+        training, rows = self.training, self.narrowed(NEVER).rows
+        assert rows is not None
         parts = [
             of.total(partial(largest_curvature, term.loss, training.u))
-            for term, of in zip(training.terms, self.rows, strict=True)
+            for term, of in zip(training.terms, rows, strict=True)
         ]
         above = reduce(operator.add, parts, training.fixed.curvature)
         return Quadratic(training.optimum.value - self.inner, training.optimum.slope, above)

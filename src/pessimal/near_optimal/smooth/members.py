@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -12,9 +12,10 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from pessimal.errors import SolverError
-from pessimal.limits import Deadline
+from pessimal.limits import LATE_SECONDS, Deadline
 from pessimal.near_optimal.smooth.objective import (
     Function,
+    LateError,
     MeanLoss,
     Objective,
     Parabola,
@@ -26,7 +27,7 @@ from pessimal.near_optimal.smooth.objective import (
 from pessimal.near_optimal.smooth.quadratic import TINY, Quadratic, certainly_positive, largest
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
 from pessimal.near_optimal.smooth.training import ROUNDING, Training
-from pessimal.problem import Vector
+from pessimal.problem import Matrix, Vector
 
 STEPS = 40
 """Of the ascent to a worst model; 2 to 4 are usual."""
@@ -35,7 +36,7 @@ TOP = 1e-8
 """Share of the loss; who has less than this to gain is at the top."""
 
 LEAST_STEPS = 4
-"""Those it takes even when time is up: without them there is hardly an answer."""
+"""Those it takes a moment beyond its time for: without them there is hardly an answer."""
 
 STARTS = 3
 """Of the models tried, those from which the ascent begins anew."""
@@ -59,42 +60,63 @@ class Members:
 
     def __init__(self, training: Training, limit: float) -> None:
         self.training, self.limit = training, limit
-        last, excess = training.objective, limit - training.value
-        objectives = [last]
-        if last.absolute is not None and excess > 0.0:
-            weight = last.absolute.total_weight
-            least = training.rounded_off / weight
-            levels = np.geomspace(0.5 * excess / weight, least, LEVELS)
-            objectives = [*(last.rounded(level) for level in levels[:-1] if level > least), last]
-        u = training.u
-        optima = [training.optimum if f is last else f.expansion(u) for f in objectives]
-        self._sublevels = [
-            Sublevel(objective, u, optimum, limit)
-            for objective, optimum in zip(objectives, optima, strict=True)
-        ]
+        self._last = self._sublevel(training.objective, training.optimum)
+
+    @cached_property
+    def _sublevels(self) -> list[Sublevel]:
+        """The sets in which a way is sought, the last of them the one in question."""
+        training, excess = self.training, self.limit - self.training.value
+        absolute = training.objective.absolute
+        if absolute is None or excess <= 0.0:
+            return [self._last]
+        weight = absolute.total_weight
+        least = training.rounded_off / weight
+        levels = np.geomspace(0.5 * excess / weight, least, LEVELS)[:-1]
+        rounded = [training.objective.rounded(level) for level in levels if level > least]
+        return [*(self._sublevel(R, self._optimum(R)) for R in rounded), self._last]
+
+    def _sublevel(self, objective: Objective, optimum: Quadratic) -> Sublevel:
+        training = self.training
+        return Sublevel(objective, training.u, optimum, self.limit, training.step_seconds)
+
+    def _optimum(self, objective: Objective) -> Quadratic:
+        """Return the expansion, at the trained model, of the objective as it is rounded off."""
+        assert objective.absolute is not None
+        return self.training.smooth + objective.absolute.expansion(self.training.u)
 
     def boundary(self, direction: Vector) -> Vector:
         """Return the last member in a direction from the trained model."""
-        return self._sublevels[-1].boundary(direction)
+        return self._last.boundary(direction)
 
     def pulled_back(self, u: Vector) -> Vector:
         """Return the last member on the way from the trained model to another one."""
-        return self._sublevels[-1].pulled_back(u)
+        return self._last.pulled_back(u)
 
     def climbed(self, mean: Function, u: Vector, deadline: Deadline) -> Vector:
         """Climb from a member to one of large loss."""
+        late = deadline.not_within(LATE_SECONDS)
+        if not late.affords(self.training.step_seconds):
+            return max(u, self._along_slope(mean), key=mean.value)
         for sublevel in self._sublevels:
-            u = sublevel.ascend(mean, u, deadline)
-        rows, last = self.training.problem.rows, self._sublevels[-1]
+            u = sublevel.ascend(mean, u, deadline, late)
+        rows, last = self.training.problem.rows, self._last
         if self.training.problem.loss.self_concordant or not isinstance(rows, HeldRows):
             return u
         # Where curvature jumps, parabolas mislead: as long as there is time, by the slope alone.
         for _ in range(SUPPORTS):
-            further = last.ascend(mean, last.support(mean, u, deadline), deadline)
+            if not deadline.affords(self.training.step_seconds):
+                break
+            further = last.ascend(mean, last.support(mean, u, deadline), deadline, deadline)
             if not mean.value(further) > (1.0 + TOP) * mean.value(u):
                 break
             u = further
         return u
+
+    def _along_slope(self, mean: Function) -> Vector:
+        """Return the member that a loss, as its slope at the trained model has it, leads to."""
+        u = self.training.u
+        at = mean.tangent(u) if isinstance(mean, MeanLoss) else mean.expansion(u)
+        return self.boundary(solve(self.training.smooth.curvature, at.slope))
 
     def descended(self, mean: Function, deadline: Deadline) -> Vector:
         """Return the member of least loss, as far as time allows."""
@@ -105,19 +127,22 @@ class Members:
 
     def at_random(self, rng: Generator) -> Vector:
         """Return a member on the boundary, in a random direction from the trained model."""
-        factor = cholesky(self.training.smooth.curvature)
-        direction = solve_triangular(factor, rng.standard_normal(len(self.training.u)))
-        return self.boundary(direction)
+        return self.boundary(solve_triangular(self._root, rng.standard_normal(len(self._root))))
+
+    @cached_property
+    def _root(self) -> Matrix:
+        """The upper triangular root of the curvature at the trained model."""
+        return np.asarray(cholesky(self.training.smooth.curvature))
 
     def promising(self, mean: Function, rows: Rows, deadline: Deadline) -> list[Vector]:
         """Return members on the boundary from which to climb again, if there is time."""
-        curvature = self.training.smooth.curvature
-        factor = cholesky(curvature)
-        directions = np.random.default_rng(0).standard_normal((TRIED, len(curvature)))
-        # Against the mean of all rows: where none costs anything there is no slope to follow.
-        against = solve(curvature, rows.total(_mean_row))
         met: list[Vector] = []
-        for d in [against, *solve_triangular(factor, directions.T).T]:
+        if deadline.over:
+            return met
+        directions = np.random.default_rng(0).standard_normal((TRIED, len(self._root)))
+        # Against the mean of all rows: where none costs anything there is no slope to follow.
+        against = solve(self.training.smooth.curvature, rows.total(_mean_row))
+        for d in [against, *solve_triangular(self._root, directions.T).T]:
             if deadline.over:
                 break
             met += [self.boundary(side * d) for side in (-1.0, 1.0)]
@@ -157,6 +182,8 @@ class Sublevel:
     trained: Vector
     optimum: Quadratic
     limit: float
+    seconds: float
+    """What a step of an ascent takes, at least."""
 
     def boundary(self, direction: Vector) -> Vector:
         """Return the last member in a direction from the trained model."""
@@ -189,11 +216,14 @@ class Sublevel:
             return u
         return self.boundary(u - self.trained)
 
-    def ascend(self, mean: Function, start: Vector, deadline: Deadline) -> Vector:
-        """Climb to a member of large loss by steps that are trust-region problems."""
+    def ascend(self, mean: Function, start: Vector, deadline: Deadline, late: Deadline) -> Vector:
+        """Climb to a member of large loss by steps that are trust-region problems.
+
+        The first few may be taken until later than the others.
+        """
         u, value, before = start, mean.value(start), 0.0
         for step in range(STEPS):
-            if step >= LEAST_STEPS and deadline.over:
+            if not (late if step < LEAST_STEPS else deadline).affords(self.seconds):
                 break
             at = self.optimum if u is self.trained else self.objective.expansion(u)
             region = Quadratic(min(0.0, at.value - self.limit), at.slope, at.curvature)
@@ -261,8 +291,8 @@ class Sublevel:
         @cache  # each value depends on where the one before ended, and a root needs one sign
         def excess(logarithm: float) -> float:
             if deadline.over:
-                raise _LateError
-            u, _ = newton(function(float(np.exp(logarithm))), inside[-1])
+                raise LateError
+            u, _ = newton(function(float(np.exp(logarithm))), inside[-1], deadline)
             over = self.objective.value(u) - self.limit
             if over <= 0.0:
                 inside.append(u)
@@ -274,13 +304,9 @@ class Sublevel:
                 low, high = high, high + np.log(10.0)
             if excess(low) > 0.0 >= excess(high):
                 brentq(excess, low, high, xtol=1e-7, rtol=1e-7)
-        except _LateError:
+        except LateError:
             pass
         return inside
-
-
-class _LateError(Exception):
-    """Time is up in the middle of a search for a root."""
 
 
 def useless() -> SolverError:

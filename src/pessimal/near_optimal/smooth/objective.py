@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from pessimal.errors import SolverError
+from pessimal.limits import NEVER, Deadline
 from pessimal.losses import Absolute, SmoothLoss, Squared
 from pessimal.near_optimal.smooth.quadratic import Quadratic, certainly_positive
 from pessimal.near_optimal.smooth.rows import Block, Rows
@@ -157,10 +158,11 @@ class Objective:
         return smooth if self.absolute is None else smooth + self.absolute.expansion(u)
 
     def tangent(self, u: Vector) -> Quadratic:
-        """Return value and slope at a model, of a mean loss and the quadratic penalty."""
+        """Return value and slope at a model, of a mean loss and penalties."""
         assert isinstance(self.mean, MeanLoss)
         here, penalty = self.mean.tangent(u), self.penalty_at(u)
-        return replace(here + penalty, curvature=here.curvature)
+        smooth = replace(here + penalty, curvature=here.curvature)
+        return smooth if self.absolute is None else smooth + self.absolute.tangent(u)
 
     def smooth_at(self, u: Vector) -> Quadratic:
         """Return the parabola, at a model, of all but the absolute values."""
@@ -177,8 +179,14 @@ class Objective:
         return Quadratic(0.5 * float(u @ gradient), gradient, self.penalty)
 
 
-def newton(function: Function, start: Vector) -> tuple[Vector, Quadratic]:
-    """Minimise a convex function by damped Newton steps, to where rounding ends it.
+class LateError(Exception):
+    """Time is up in the middle of a search for a root, of which Newton's method is a step."""
+
+
+def newton(
+    function: Function, start: Vector, deadline: Deadline = NEVER
+) -> tuple[Vector, Quadratic]:
+    """Minimise a convex function by damped Newton steps, to where rounding or a deadline ends it.
 
     Return the point and the expansion there.
     """
@@ -189,7 +197,7 @@ def newton(function: Function, start: Vector) -> tuple[Vector, Quadratic]:
             return u, at
         step = -solve(at.curvature, at.slope)
         decrement = -float(at.slope @ step)
-        if decrement <= 1e-16 * max(1e-9, abs(at.value)):
+        if decrement <= 1e-16 * max(1e-9, abs(at.value)) or deadline.over:
             return u, at
         share = 1.0
         while not function.value(u + share * step) <= at.value - 0.25 * share * decrement:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
@@ -58,6 +59,24 @@ class Quadratic:
         return Quadratic(
             self.value + other.value, self.slope + other.slope, self.curvature + other.curvature
         )
+
+    @cached_property
+    def ellipsoid(self) -> Ellipsoid:
+        """Where it is at most 0, outwards by what rounding does to a positive curvature."""
+        factor = cho_factor(lessened(self.curvature), lower=True)
+        centre = -cho_solve(factor, self.slope)
+        radius2 = max(0.0, -2.0 * min(self.value, 0.0) - float(self.slope @ centre))
+        return Ellipsoid(centre, float(np.sqrt(radius2)), Whitening(factor[0]))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether where it is at most 0 certainly has an end in every direction."""
+        if not np.isfinite(self.curvature).all():
+            return False
+        try:
+            return bool(self.ellipsoid.radius >= 0.0)
+        except LinAlgError:
+            return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,16 +192,42 @@ def certainly_positive(matrix: Matrix) -> bool:
     return True
 
 
-def whitened(rows: Matrix, factor: Matrix) -> Matrix:
-    """Return ``L⁻¹z`` of every row z, to nine digits, with L lower triangular.
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """Makes ``L⁻¹z`` of every row z, to nine digits, with L lower triangular.
 
     Products with the inverse are several times as fast as substitution, and as good where the
     condition of L leaves them the digits.
     """
-    inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
-    if np.linalg.norm(inverse) * np.linalg.norm(np.tril(factor)) <= INVERTIBLE:
-        return np.asarray(rows @ inverse.T)
-    return np.asarray(solve_triangular(factor, rows.T, lower=True).T)
+
+    factor: Matrix
+
+    def __call__(self, rows: Matrix) -> Matrix:
+        """Return ``L⁻¹z`` of every row."""
+        if self._inverse is None:
+            return np.asarray(solve_triangular(self.factor, rows.T, lower=True).T)
+        return np.asarray(rows @ self._inverse.T)
+
+    @cached_property
+    def _inverse(self) -> Matrix | None:
+        """The inverse of L, kept since it takes more than many a product; None if it is no good."""
+        inverse = solve_triangular(self.factor, np.eye(len(self.factor)), lower=True)
+        condition = np.linalg.norm(inverse) * np.linalg.norm(np.tril(self.factor))
+        return np.asarray(inverse) if condition <= INVERTIBLE else None
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """The points ``d`` with ``‖Lᵀ(d − centre)‖ ≤ radius``; `whiten` makes ``L⁻¹z`` of rows."""
+
+    centre: Vector
+    radius: float
+    whiten: Whitening
+
+
+def whitened(rows: Matrix, factor: Matrix) -> Matrix:
+    """Return ``L⁻¹z`` of every row z, with L lower triangular."""
+    return Whitening(factor)(rows)
 
 
 def lengths(rows: Matrix) -> Vector:
@@ -192,10 +237,8 @@ def lengths(rows: Matrix) -> Vector:
 
 def reach(rows: Matrix, region: Quadratic) -> tuple[Vector, Vector]:
     """Least and largest ``rows·d`` over an ellipsoid, outwards by a margin for rounding."""
-    factor = cho_factor(lessened(region.curvature), lower=True)
-    centre = -cho_solve(factor, region.slope)
-    radius2 = max(0.0, -2.0 * min(region.value, 0.0) - float(region.slope @ centre))
-    spread = lengths(whitened(rows, factor[0]))  # ‖row‖ in the inverse of A
-    width = np.sqrt(radius2) * spread * (1.0 + 1e-9)
-    middle = rows @ centre
+    within = region.ellipsoid
+    spread = lengths(within.whiten(rows))  # ‖row‖ in the inverse of A
+    width = within.radius * spread * (1.0 + 1e-9)
+    middle = rows @ within.centre
     return middle - width, middle + width

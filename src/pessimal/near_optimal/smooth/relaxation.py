@@ -23,7 +23,7 @@ from functools import cached_property, partial, reduce
 import numpy as np
 from scipy.linalg import eigh
 
-from pessimal.limits import Deadline
+from pessimal.limits import LATE_SECONDS, Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.quadratic import Largest, Quadratic, certainly_positive, largest
 from pessimal.near_optimal.smooth.rows import Block, HeldRows, Rows
@@ -45,7 +45,7 @@ CERTIFIED = 1e-2
 """Share of a bound by which a single model may be behind in a sketch and still be the worst."""
 
 LEAST_MODELS = 12
-"""Models that join the distribution of a sketch even if time is up."""
+"""Models that join the distribution of a sketch, a moment beyond the time if need be."""
 
 IDLE_ROUNDS = 15
 """Rounds without progress after which no more is expected."""
@@ -240,7 +240,7 @@ def tightened(
     least: int = 1,
 ) -> Bounded:
     """Improve the bound from a single model on, until it meets a target or hardly falls."""
-    moments = Moments.at(start)
+    moments, late = Moments.at(start), deadline.not_within(LATE_SECONDS)
     best = Bounded(np.inf, moments)
     idle = 0
     for k in range(rounds):
@@ -250,7 +250,8 @@ def tightened(
             best.bound, best.moments = found.bound, moments
         best.first = found.bound if k == 0 else best.first
         best.rounds, best.models = k + 1, [*best.models, found.point]
-        if best.bound <= target or idle > IDLE_ROUNDS or (k + 1 >= least and deadline.over):
+        end = deadline if k + 1 >= least else late
+        if best.bound <= target or idle > IDLE_ROUNDS or end.over:
             break
         moments = moments.joined(relaxation.within(found.point), 2.0 / (k + 3.0))
     return best

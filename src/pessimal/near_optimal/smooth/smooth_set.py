@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from pessimal.errors import InvalidInputError
 from pessimal.interrupts import ended_by_interrupts
-from pessimal.limits import Deadline
+from pessimal.limits import NEVER, Deadline
 from pessimal.losses import Logistic, Loss, SmoothLoss, Squared, Step
 from pessimal.near_optimal.base import Extreme, Linear, NearOptimalSet, ScoreRange
 from pessimal.near_optimal.smooth.count_ascent import extreme_count
@@ -30,7 +30,7 @@ from pessimal.near_optimal.smooth.enclosure import Enclosure
 from pessimal.near_optimal.smooth.estimators import known_name, training_problem
 from pessimal.near_optimal.smooth.judged import Counted, Judged
 from pessimal.near_optimal.smooth.members import Members
-from pessimal.near_optimal.smooth.objective import Function, MeanLoss, mean_loss, solve
+from pessimal.near_optimal.smooth.objective import MeanLoss, mean_loss, solve
 from pessimal.near_optimal.smooth.problem import TrainingProblem
 from pessimal.near_optimal.smooth.source import Source, read_features
 from pessimal.near_optimal.smooth.training import ROUNDING, Training
@@ -57,6 +57,7 @@ class SmoothSet(NearOptimalSet):
         self.classes = problem.classes or ()
         self._training = Training(problem)
         self.objective, self.u = self._training.objective, self._training.u
+        self.step_seconds = self._training.step_seconds
         value, least = self._training.value, self._training.least
         self.trained = Extreme(value, least, value, self._model(self.u))
 
@@ -143,7 +144,7 @@ class SmoothSet(NearOptimalSet):
             u = members.confirmed(members.descended(mean_loss(rows, smooth, self.u), deadline))
             mean = MeanLoss(rows, smooth)
             value = mean.value(u)
-            bound = max(0.0, self._dual_bound(mean, u))
+            bound = max(0.0, self._dual_bound(mean, u, deadline))
             return Extreme(value, min(value, bound), value, self._model(u))
 
     def _score_range(self, X: ArrayLike, given: Deadline) -> ScoreRange:
@@ -157,6 +158,17 @@ class SmoothSet(NearOptimalSet):
             low, high, attained = (np.concatenate([part[k] for part in parts]) for k in range(3))
             models = [self._model(u) for part in parts for u in part[3]]
             return ScoreRange(low, high, attained, models)
+
+    def _coarse_score_range(self, X: ArrayLike, given: Deadline) -> ScoreRange:
+        """Bound the score of each row by the ellipsoids."""
+        with ended_by_interrupts(given) as deadline:
+            self.problem.require_columns(X)
+            around = self._enclosure.narrowed(deadline).around
+            parts = [
+                self.u @ Z.T + np.array(around.reach(Z)) for Z in map(self._rows, read_features(X))
+            ]
+            low, high = np.hstack(parts)
+            return ScoreRange(low, high, np.zeros(len(low), np.bool_), [self.trained.model])
 
     def _sample(self, n: int, rng: np.random.Generator, deadline: Deadline) -> list[Linear]:
         """Return models on the boundary of the set, in random directions from the trained one."""
@@ -173,7 +185,7 @@ class SmoothSet(NearOptimalSet):
         coordinates, around = self.problem.coordinates, self._enclosure
         if self.objective.absolute is not None or not coordinates.intercept:
             return None
-        outer, inner = around.ellipsoids.regions[-1], around.inner_region()
+        outer, inner = around.narrowed(NEVER).around.regions[-1], around.inner_region()
         return EllipsoidPair(coordinates.shift, coordinates.scale, self.u, outer, inner)
 
     @cached_property
@@ -186,13 +198,13 @@ class SmoothSet(NearOptimalSet):
         """The set from within."""
         return Members(self._training, self.inner_limit)
 
-    def _dual_bound(self, mean: Function, u: Vector) -> float:
+    def _dual_bound(self, mean: MeanLoss, u: Vector, deadline: Deadline) -> float:
         """Bound the mean loss of all members from below, from the optimality at one.
 
         Both functions lie above their tangents, so with a multiplier λ of the budget no member has
         less than ``L(u) − λ(limit − R(u)) + (∇L + λ∇R)·(v − u)``, and the last gradient is small.
         """
-        loss, train = mean.expansion(u), self._members.direct.expansion(u)
+        loss, train = mean.tangent(u), self._members.direct.tangent(u)
         inverse = solve(self._training.smooth.curvature, train.slope)
         multiplier = max(0.0, -float(loss.slope @ inverse)) / max(
             float(train.slope @ inverse), float(np.finfo(float).tiny)
@@ -201,7 +213,7 @@ class SmoothSet(NearOptimalSet):
         bounds = []
         for factor in (multiplier, 0.0):
             rest = loss.slope + factor * train.slope
-            low, _ = self._enclosure.ellipsoids.reach(rest[None])
+            low, _ = self._enclosure.narrowed(deadline).around.reach(rest[None])
             bounds.append(loss.value - factor * slack + float(low[0] - rest @ (u - self.u)))
         return max(bounds) - ROUNDING * abs(loss.value)
 
@@ -247,10 +259,10 @@ def _scored(
     Z: Matrix, enclosure: Enclosure, members: Members, deadline: Deadline
 ) -> tuple[Vector, Vector, Mask, Sequence[Vector]]:
     """Return bounds on the scores of rows, whether they are attained, and members met."""
-    training, supports = enclosure.training, enclosure.supports
+    training, supports = enclosure.training, enclosure.supports(deadline)
     scores = Z @ training.u
-    low, high = enclosure.ellipsoids.reach(Z)
-    if isinstance(training.problem.loss, Squared):
+    low, high = enclosure.narrowed(deadline).around.reach(Z)
+    if isinstance(training.problem.loss, Squared) and not deadline.over:
         directions = solve(training.smooth.curvature, Z.T).T
         ends = [
             [training.u if deadline.over else members.boundary(side * d) for d in directions]
@@ -267,7 +279,8 @@ def _scored(
         )
         low, high = np.maximum(low, -down.bound), np.minimum(high, up.bound)
         least, most = -down.found, up.found
-        met = [training.u + d for d in np.vstack([up.models, down.models])]
+        found = np.vstack([up.models, down.models])
+        met = [training.u, *(training.u + d for d in found if d.any())]
     near = ATTAINED * (high - low) + SAME * np.abs(scores)
     attained = np.maximum(least - low, high - most) <= near
     return scores + low, scores + high, attained, met

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from pessimal.limits import Deadline
 from pessimal.losses import SmoothLoss
 from pessimal.near_optimal.smooth.ellipsoids import OUTWARDS, TINY, Ellipsoids
-from pessimal.near_optimal.smooth.objective import MeanLoss, Objective, Tilted, newton
+from pessimal.near_optimal.smooth.objective import LateError, MeanLoss, Objective, Tilted, newton
 from pessimal.near_optimal.smooth.quadratic import Quadratic, lessened, reach
 from pessimal.near_optimal.smooth.rows import Block, HeldRows
 from pessimal.problem import Matrix, Vector
@@ -89,22 +89,22 @@ class Supports:
 
     def furthest(self, Z: Matrix, deadline: Deadline, close: float = CLOSE) -> Furthest:
         """Find for each row of Z how far members reach in its direction."""
-        parts = [
-            self._some(self._white(Z[k : k + AT_ONCE].T), deadline, close)
-            for k in range(0, len(Z), AT_ONCE)
-        ]
-        models = np.hstack([part.models for part in parts])
-        return Furthest(
-            np.concatenate([part.bound for part in parts]),
-            np.concatenate([part.found for part in parts]),
-            solve_triangular(self.factor, models, lower=True, trans="T").T,
-        )
+        bound, found, models = np.full(len(Z), np.inf), np.zeros(len(Z)), np.zeros_like(Z)
+        for k in range(0, len(Z), AT_ONCE):
+            if deadline.over:
+                break
+            part = slice(k, k + AT_ONCE)
+            some = self._some(self._white(Z[part].T), deadline, close)
+            bound[part], found[part] = some.bound, some.found
+            models[part] = solve_triangular(self.factor, some.models, lower=True, trans="T").T
+        return Furthest(bound, found, models)
 
     def _some(self, q: Matrix, deadline: Deadline, close: float) -> Furthest:
-        """Treat some directions, the columns of q, at once."""
+        """Treat some directions, the columns of q, at once; so are the models."""
         outer, inner = self.limits
         size2 = np.maximum(np.square(q).sum(axis=0), TINY)
-        bound, found = reach(q.T, self.region)[1], np.zeros(q.shape[1])
+        ends = reach(q.T, self.region)
+        bound, most, found = ends[1], np.maximum(*map(np.abs, ends)), np.zeros(q.shape[1])
         models, before = np.zeros_like(q), np.zeros_like(q)
         step = q * np.sqrt(2.0 * max(0.0, outer - self.value) / size2)
         residual, active = np.full(q.shape[1], np.inf), np.arange(q.shape[1])
@@ -118,7 +118,7 @@ class Supports:
             usable = (value <= self.far) & (multiple > 0.0)
             G, multiple = np.where(usable, G, p), np.where(usable, multiple, 1.0)
             rest, reached = p - G / multiple, (p * D).sum(axis=0)
-            bounds = self._limit(p, D, value, G, size)
+            bounds = self._limit(p, most[active], D, value, G, size)
             bound[active] = np.minimum(bound[active], np.where(usable, bounds, np.inf))
             member = usable & (value <= inner) & (reached > found[active])
             found[active[member]] = reached[member]
@@ -140,12 +140,13 @@ class Supports:
         for k in np.flatnonzero(bound - found > CLOSE * np.abs(bound)):
             if deadline.over:
                 break
-            for d in self._path(Z[k]):
-                at = self._white(Z[k][:, None])
+            at = self._white(Z[k][:, None])
+            most = np.maximum(*map(np.abs, reach(at.T, self.region)))
+            for d in self._path(Z[k], deadline):
                 D = (self.factor.T @ d)[:, None]
                 with np.errstate(over="ignore", invalid="ignore"):
                     value, G, size = self._gradients(D)
-                limit = self._limit(at, D, value, G, size)
+                limit = self._limit(at, most, D, value, G, size)
                 bound[k] = min(bound[k], float(limit[0]))
                 # Not by that value: too large a multiplier has no optimum, and far out the penalty
                 # of the whitened intercept is rounding, of either sign.
@@ -154,14 +155,16 @@ class Supports:
                     found[k], models[k] = Z[k] @ d, d
         return Furthest(bound, found, models)
 
-    def _path(self, z: Vector) -> list[Vector]:
+    def _path(self, z: Vector, deadline: Deadline) -> list[Vector]:
         """Return models along the multiplier of the budget, closer and closer to the boundary."""
         met: list[Vector] = [np.zeros(len(z))]
 
         @cache  # each value depends on where the one before ended, and a root needs one sign
         def excess(logarithm: float) -> float:
+            if deadline.over:
+                raise LateError
             tilted = Tilted(self.objective, float(np.exp(logarithm)) * z)
-            met.append(newton(tilted, self.trained + met[-1])[0] - self.trained)
+            met.append(newton(tilted, self.trained + met[-1], deadline)[0] - self.trained)
             return self.objective.value(self.trained + met[-1]) - self.limits[1]
 
         # What it would be if R were its parabola at the trained model.
@@ -169,19 +172,24 @@ class Supports:
         low = high = 0.5 * float(np.log(2.0 * max(self.limits[0] - self.value, TINY))) - np.log(
             size
         )
-        while excess(high) < 0.0 and high < MOST:
-            low, high = high, high + 1.0
-        while excess(low) > 0.0 and low > -MOST:
-            low, high = low - 1.0, low
-        if excess(low) < 0.0 < excess(high):
-            brentq(excess, low, high, xtol=1e-9, rtol=1e-12)
+        try:
+            while excess(high) < 0.0 and high < MOST:
+                low, high = high, high + 1.0
+            while excess(low) > 0.0 and low > -MOST:
+                low, high = low - 1.0, low
+            if excess(low) < 0.0 < excess(high):
+                brentq(excess, low, high, xtol=1e-9, rtol=1e-12)
+        except LateError:
+            pass
         return met[1:]
 
-    def _limit(self, q: Matrix, D: Matrix, value: Vector, G: Matrix, size: Vector) -> Vector:
+    def _limit(
+        self, q: Matrix, most: Vector, D: Matrix, value: Vector, G: Matrix, size: Vector
+    ) -> Vector:
         """Bound q·d over the set from the values and gradients of R at models D.
 
-        A bound whose terms are larger than what the ellipsoid says is of no use, and owes what it
-        says to rounding.
+        The ellipsoid says that it is at most so large. A bound whose terms are larger than that is
+        of no use, and owes what it says to rounding.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             along = (G * q).sum(axis=0) / np.maximum(np.square(q).sum(axis=0), TINY)
@@ -200,7 +208,6 @@ class Supports:
                 ]
             )
             limit = terms.sum(axis=0) + OUTWARDS * np.abs(terms).sum(axis=0)
-            most = np.maximum(*map(np.abs, reach(q.T, self.region)))
             usable &= (np.abs(terms) <= TOO_FAR * most).all(axis=0)
         return np.where(usable, limit, np.inf)
 

@@ -34,6 +34,12 @@ from pessimal.problem import Matrix, Vector
 ROUNDING = 1e-12
 """How far, relatively, a computed objective may be from the true one, where no more is known."""
 
+SECONDS_PER_PRODUCT = 2e-11
+"""Of a Gram matrix, at least."""
+
+DECOMPOSED = 7.0
+"""A decomposition into eigenvectors takes what a Gram matrix of so many times p rows does."""
+
 UNIT, DEVIATIONS = 0.5 * float(np.finfo(float).eps), 10.0
 """Largest relative error of one operation; errors of n of them add up to √n, so many times."""
 
@@ -100,6 +106,12 @@ class Training:
                 "the penalty"
             )
 
+    @property
+    def step_seconds(self) -> float:
+        """Estimate a step that no deadline ends sooner: a Gram matrix, or a decomposition."""
+        p = len(self.u)
+        return SECONDS_PER_PRODUCT * p * p * (self.problem.n_rows + DECOMPOSED * p)
+
     @cached_property
     def leverage(self) -> float:
         """Return the largest change of a margin per unit of distance in the Hessian's norm."""
@@ -126,14 +138,18 @@ class Training:
         mean, p = self.objective.mean, len(self.u)
         if not isinstance(mean, Parabola) or self.value <= 0.0:
             return ROUNDING
-        inverse = np.diag(solve(self.smooth.curvature, np.eye(p)))
-        spread = np.sqrt(2.0 * max(0.0, limit - self.value) * np.maximum(0.0, inverse))
+        spread = np.sqrt(2.0 * max(0.0, limit - self.value) * np.maximum(0.0, self._variances))
         sizes = np.sqrt(0.5 * np.diag(mean.quadratic.curvature))
         of_targets = np.sqrt(max(0.0, mean.value(np.zeros(p))))
         error = UNIT * (p + 4) * (float((np.abs(self.u) + spread) @ sizes) + of_targets)
         error /= np.sqrt(self.value)
         of_sum = UNIT * DEVIATIONS * np.sqrt(self.problem.n_rows + p + 4)
         return float(of_sum + 2.0 * error + error * error)
+
+    @cached_property
+    def _variances(self) -> Vector:
+        """The diagonal of the inverse of the curvature."""
+        return np.diag(solve(self.smooth.curvature, np.eye(len(self.u))))
 
     @property
     def terms(self) -> list[MeanLoss]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pessimal.limits import Deadline
+from pessimal.limits import LATE_SECONDS, Deadline
 from pessimal.near_optimal.smooth.branching import branch
 from pessimal.near_optimal.smooth.enclosure import Enclosure
 from pessimal.near_optimal.smooth.judged import Counted, Judged
@@ -13,6 +13,9 @@ from pessimal.problem import Vector
 
 GAP = 1e-6
 """Bound and member closer than this share of the loss have met."""
+
+NODE_STEPS = 10.0
+"""Steps, as long as those of the ellipsoids, that the first part of the set takes, at least."""
 
 STARTS = 3
 """Models of the relaxation from which an ascent may begin anew."""
@@ -31,9 +34,13 @@ def bounded(
     Return also models, not all of them members, from which to ascend again.
     """
     target = value + GAP * abs(value)
-    training, around, terms = enclosure.training, enclosure.ellipsoids, enclosure.rows
+    training, known = enclosure.training, enclosure.narrowed(deadline)
+    around, terms = known.around, known.rows
     rows = judged.rows.map(around)
     bound = judged.by_ranges(rows)
+    late, seconds = deadline.not_within(LATE_SECONDS), training.step_seconds
+    if terms is None or not late.affords(seconds):
+        return bound, []
     for step in range(3):
         relaxation = Relaxation(
             enclosure.below(terms), judged.above(rows), enclosure.outer, around.regions[-1]
@@ -58,7 +65,7 @@ def bounded(
             rows = enclosure.exact_rows(rows, part)
     # Of a set within rounding of one model no part is smaller.
     divisible = relaxation.in_memory and training.value < enclosure.inner
-    if divisible and nodes:
+    if divisible and nodes and deadline.affords(NODE_STEPS * seconds):
         with np.errstate(over="ignore", invalid="ignore"):
             branched, _ = branch(relaxation, sketch, found.moments, bound, target, nodes, deadline)
         bound = min(bound, branched)
