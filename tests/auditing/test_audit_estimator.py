@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from oracles import brute_force_worst_case, in_near_optimal_set, least_training_loss
 from sklearn.linear_model import (
+    Lasso,
     LinearRegression,
     LogisticRegression,
     RidgeClassifier,
@@ -192,3 +193,14 @@ def test_of_a_search_the_best_estimator_is_audited() -> None:
         audit_estimator(without, X, y, X, y)
     with pytest.raises(InvalidInputError, match="GridSearchCV that is not fitted"):
         audit_estimator(GridSearchCV(steps, grid), X, y, X, y)
+
+
+def test_an_audit_says_why_nothing_is_proved() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, 2))
+    X, y = np.column_stack([X, X[:, 0]]), X[:, 0] + 0.3 * rng.standard_normal(40)
+    model = Lasso(alpha=0.1).fit(X[:20], y[:20])
+    rows = X[:20], y[:20], X[20:], y[20:]
+    report = audit_estimator_by(model, *rows, epsilons=(), time_limit=1.0)
+    assert not report.proves
+    assert "columns of X depend on each other" in report.notes[0]

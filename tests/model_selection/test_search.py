@@ -32,7 +32,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_param_validation, parametrize_with_checks
@@ -335,6 +335,31 @@ def test_a_fit_that_fails_counts_as_error_score() -> None:
     assert search.best_params_ == {"C": 1.0}
     with pytest.raises(ValueError, match="'C' parameter"):
         PessimisticSearchCV(LogisticRegression(), grid, cv=2, error_score="raise").fit(X, y)
+
+
+def test_a_pipeline_of_one_step_has_the_bounds_of_that_step() -> None:
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((30, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(30)
+    rows = X[:20], y[:20], X[20:], y[20:]
+    alone, piped = (worst_case_of(one, *rows) for one in (Ridge(), make_pipeline(Ridge())))
+    assert piped.proved
+    assert piped.upper_bound == alone.upper_bound
+    assert near_optimal_set(make_pipeline(Ridge()), *rows[:2]).proves
+
+
+def test_what_is_found_is_not_compared_with_what_is_proved_in_silence() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(40)
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", Ridge())])
+    tree = DecisionTreeRegressor(max_depth=2, random_state=0)
+    for models, kinds in (([Ridge(), tree], 2), ([Ridge(), Ridge(alpha=3.0)], 1), ([tree], 1)):
+        search = PessimisticSearchCV(pipeline, {"model": models}, cv=2, node_limit=2)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            search.fit(X, y)
+        assert any("flatters" in str(one.message) for one in told) == (kinds == 2)
 
 
 def test_a_forest_that_learns_rows_by_heart_is_warned_of() -> None:

@@ -16,7 +16,7 @@ from pessimal.errors import InvalidInputError, SolverError
 from pessimal.limits import NEVER, Deadline, TimeLimit
 from pessimal.losses import Loss, Step, find_loss
 from pessimal.near_optimal.base import Extreme, NearOptimalSet
-from pessimal.near_optimal.kinds import kind_of
+from pessimal.near_optimal.kinds import kind_of, only_step
 from pessimal.near_optimal.pipeline import PipelineSet
 from pessimal.near_optimal.retrained.judging import losses, own_loss, require_known
 from pessimal.near_optimal.retrained.retrained_set import RetrainedSet
@@ -106,6 +106,7 @@ class WorstCase:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NEVER
     ) -> NearOptimalSet:
         """Return the near-optimal set of an estimator, with bounds where there can be some."""
+        estimator = only_step(estimator)
         bounded = self.bounded(estimator, X, y, sample_weight)
         if bounded is None:
             return self._refitted(estimator, X, y, sample_weight, deadline)

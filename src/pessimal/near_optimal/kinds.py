@@ -64,7 +64,17 @@ def near_optimal_set(
     >>> worst.proved, round(worst.value, 4)
     (True, 0.8143)
     """
+    estimator = only_step(estimator)
     return kind_of(estimator).of(estimator, X, y, Budget(epsilon, delta), sample_weight)
+
+
+def only_step(estimator: Any) -> Any:
+    """Return the step of a pipeline that has no other; else the estimator itself."""
+    from sklearn.pipeline import Pipeline  # noqa: PLC0415 (slow to import)
+
+    while isinstance(estimator, Pipeline) and len(estimator) == 1:
+        estimator = estimator[0]
+    return estimator
 
 
 def kind_of(estimator: Any) -> type[NearOptimalSet]:

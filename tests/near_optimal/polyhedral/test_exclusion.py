@@ -1,4 +1,4 @@
-"""The second opinion on a worst case against the mixed-integer program."""
+"""Worst cases by exclusion, sought and checked, against the mixed-integer program."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from clocks import LeapingClock
 
 from pessimal.limits import NEVER, Deadline
 from pessimal.lp.codes import INFEASIBLE
-from pessimal.near_optimal.polyhedral import mixed_integer, part
+from pessimal.near_optimal import worst_case
+from pessimal.near_optimal.polyhedral import loss_search, mixed_integer, part
+from pessimal.near_optimal.polyhedral.cases import WorstCases
 from pessimal.near_optimal.polyhedral.exclusion import largest_hinge
 from pessimal.near_optimal.polyhedral.linear_program import BoxModels
+from pessimal.near_optimal.polyhedral.program import pulled_back
 from pessimal.near_optimal.polyhedral.traced_models import TracedModels
 from pessimal.problem import Budget, Matrix, TuningProblem, Vector
 from pessimal.tolerances import CERTIFICATE
@@ -109,6 +112,37 @@ def test_only_the_truth_is_confirmed(kind: Callable[[int], TuningProblem], budge
     assert true.checked(true.largest) <= true.largest + CERTIFICATE
     for too_small in (0.0, 0.9 * true.largest, true.largest - 1e-5):
         assert true.checked(too_small) == pytest.approx(true.largest, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [overlapping, weighted, of_integers, in_odd_units])
+def test_worse_models_that_are_met_count(kind: Callable[[int], TuningProblem]) -> None:
+    true = claim(kind(2), Budget(0.2))
+    found = [true.problem.val_loss(true.inner[:-1], float(true.inner[-1]))]
+
+    def best(u: Vector | None) -> float:
+        if u is not None:
+            u = pulled_back(true.problem, u, true.inner, true.limit)
+            found.append(true.problem.val_loss(u[:-1], float(u[-1])))
+        return max(found)
+
+    place = true.problem, true.box, true.limit, true.inner
+    assert largest_hinge(*place, best, NEVER) == pytest.approx(true.largest, abs=1e-6)
+    assert found[0] < max(found) <= true.largest + 1e-6
+
+
+@pytest.mark.parametrize("time_limit", [None, 1e6])
+@pytest.mark.parametrize("kind", [overlapping, repeated, weighted, separable])
+def test_what_branching_on_points_leaves_open_is_excluded(
+    kind: Callable[[int], TuningProblem],
+    time_limit: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loss_search, "FIRST_NODES", 1)
+    monkeypatch.setattr(WorstCases, "run", lambda *_: None)
+    true = claim(kind(3), Budget(0.2))
+    worst = worst_case(true.problem, true.box, Budget(0.2), time_limit=time_limit)
+    assert worst.value == pytest.approx(true.largest, abs=1e-6)
+    assert worst.upper_bound == pytest.approx(true.largest, abs=1e-6)
 
 
 def test_splits_may_be_many() -> None:
