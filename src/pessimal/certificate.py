@@ -1,4 +1,4 @@
-"""Check an answer by solving its inner problem again, with HiGHS and from the data alone.
+"""Check an answer by solving its inner problem again, from the data alone.
 
 Optimistic view: ``(box, u)`` is feasible when ``u`` trains best in the box.
 
@@ -9,9 +9,10 @@ outer level picks in the box. The copy may be a poor one, so τ can be anything 
 ``L_T ≤ L_T(u)``; and ``L_T(u)`` is itself such a τ, unless ``u`` minimises ``F`` over the whole
 box, where the budget does not bind.
 
-True pessimism: ``u`` must have the largest validation loss of all near-optimal models of the box,
-which a branch and bound of its own confirms. HiGHS trains for it; its bounds follow from the data
-and multipliers, whatever these are.
+True pessimism: ``u`` must have the largest validation loss of all near-optimal models of the box.
+All that lose more are excluded, begun anew from the data, though a search that took long may have
+ended that way itself. HiGHS trains for it; bounds follow from the data and multipliers, whatever
+these are.
 
 What cannot be excluded in the time given counts as a gap, so that no answer passes unchecked.
 """
